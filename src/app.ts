@@ -14,7 +14,7 @@ import { openMailProvider } from './platform/mail-provider/open-mail-provider.js
 import { openObjectStores, type ObjectStores } from './platform/object-store/object-stores.js';
 import { hasMasterKey, openMasterKey } from './platform/secrets/master-key.js';
 import { requireSecretKey } from './platform/secrets/require-secret-key.js';
-import { findSealingKeys } from './platform/secrets/sealing-keys.js';
+import { findEncryptionKeys } from './platform/secrets/encryption-keys.js';
 import { openOutbound, type Outbound } from './platform/network/outbound.js';
 import { openPasswords, type Passwords } from './platform/secrets/password.js';
 import { openLimits, type RateLimits } from './platform/rate-limit/open-limits.js';
@@ -145,9 +145,9 @@ function openReplies(bytes: number): FairLimiter {
   });
 }
 
-/** The key of the data directory; a new one only for a store in which nothing is sealed. */
+/** The key of the data directory; a new one only for a store in which nothing is encrypted. */
 async function openOwnKey({ dataDir }: Config, db: Database): Promise<() => string> {
-  const mayMake = hasMasterKey(dataDir) || (await findSealingKeys(db)).length === 0;
+  const mayMake = hasMasterKey(dataDir) || (await findEncryptionKeys(db)).length === 0;
   return openMasterKey(dataDir, mayMake);
 }
 

@@ -25,7 +25,7 @@ export async function checkBackups(app: App): Promise<CheckResult> {
       'No older backup is removed until then. "bsvc doctor --deep" lists the files: restore them from an older backup, or delete them.',
     );
   }
-  const isSealedByFile = backupPassphrase === null && secretKey === null;
-  const hint = isSealedByFile ? 'They are sealed with secret.key: keep a copy of that file elsewhere.' : null;
+  const isEncryptedByFile = backupPassphrase === null && secretKey === null;
+  const hint = isEncryptedByFile ? 'They are encrypted with secret.key: keep a copy of that file elsewhere.' : null;
   return { ...passed('backups', `${backupTo}: ${last}`), hint };
 }

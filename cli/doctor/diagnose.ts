@@ -11,10 +11,10 @@ import {
 import { listProjects } from '../../src/features/projects/list-projects.js';
 import { findMigrationStatus, refuseNewerStore } from '../../src/migrations/migrate.js';
 import { refuseHalfStore } from '../../src/migrations/require-migrated.js';
-import { SEALED_PLACES } from '../../src/features/store-copies/rotate-secrets.js';
-import { placeCollections, type SealedField, type SealedPlace } from '../../src/platform/secrets/reseal.js';
+import { ENCRYPTED_PLACES } from '../../src/features/store-copies/rotate-secrets.js';
+import { placeCollections, type EncryptedField, type EncryptedPlace } from '../../src/platform/secrets/reencrypt.js';
 import { requireSecretKey } from '../../src/platform/secrets/require-secret-key.js';
-import { requireSealingKeys } from '../../src/platform/secrets/sealing-keys.js';
+import { requireEncryptionKeys } from '../../src/platform/secrets/encryption-keys.js';
 import { failed, passed, unreachable, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
 import { checkChanges } from './check-changes.js';
@@ -127,34 +127,34 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
   ];
 }
 
-/** Opens one sealed text of each kind there is, so that it is known before a user needs one. */
+/** Opens one encrypted text of each kind there is, so that it is known before a user needs one. */
 async function checkMasterKey(app: App): Promise<CheckResult> {
   const hint = 'Every other command refuses the store until then.';
   try {
-    await requireSealingKeys(app);
+    await requireEncryptionKeys(app);
   } catch (error) {
     return failed('master key', presentFailure(error).message, hint);
   }
-  const found = await findSealedSamples(app);
-  for (const { sealed, context } of found) {
+  const found = await findEncryptedSamples(app);
+  for (const { encrypted, context } of found) {
     try {
-      app.secrets.open(sealed, context);
+      app.secrets.decrypt(encrypted, context);
     } catch (error) {
       const message = `a stored secret cannot be opened: ${(error as Error).message}`;
       return failed('master key', message, 'Put the right secret.key or BSVC_SECRET_KEY back, or restore a backup.');
     }
   }
-  if (found.length === 0) return passed('master key', 'nothing is sealed yet');
+  if (found.length === 0) return passed('master key', 'nothing is encrypted yet');
   return passed('master key', `opens what is stored (tried on ${countOf(found.length, 'secret')})`);
 }
 
-async function findSealedSamples(app: App): Promise<SealedField[]> {
-  const samples: SealedField[] = [];
-  for (const place of SEALED_PLACES) samples.push(...(await findSample(app, place)));
+async function findEncryptedSamples(app: App): Promise<EncryptedField[]> {
+  const samples: EncryptedField[] = [];
+  for (const place of ENCRYPTED_PLACES) samples.push(...(await findSample(app, place)));
   return samples;
 }
 
-async function findSample({ db }: App, place: SealedPlace): Promise<SealedField[]> {
+async function findSample({ db }: App, place: EncryptedPlace): Promise<EncryptedField[]> {
   for (const name of await placeCollections(db, place)) {
     for await (const record of db
       .collection(name)

@@ -10,7 +10,7 @@ const MIN_TOKEN_CHARACTERS = 12;
  */
 export function requireStrongSecrets({ secretKey, adminToken }: Config): void {
   const problems = [
-    // Older keys only open what was sealed with them; the first one seals.
+    // Older keys only open what was encrypted with them; the first one encrypts.
     describe('BSVC_SECRET_KEY', secretKey?.split(',')[0]?.trim() ?? null, MIN_KEY_CHARACTERS),
     describe('BSVC_ADMIN_TOKEN', adminToken, MIN_TOKEN_CHARACTERS),
   ].filter((problem) => problem !== null);

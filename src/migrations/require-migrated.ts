@@ -2,7 +2,7 @@ import { conflict, unavailable } from '../errors.js';
 import type { Database } from '../platform/database/database.js';
 import { findMoveMark } from '../platform/database/move-mark.js';
 import { isHalfRestored } from '../platform/database/restore-mark.js';
-import { requireSealingKeys } from '../platform/secrets/sealing-keys.js';
+import { requireEncryptionKeys } from '../platform/secrets/encryption-keys.js';
 import type { SecretBox } from '../platform/secrets/secret-box.js';
 import { findMigrationStatus, migrate, refuseNewerStore } from './migrate.js';
 
@@ -53,11 +53,11 @@ async function holdsProjects(db: Database): Promise<boolean> {
 
 /**
  * Before anything is changed: 409 for half a store as refuseHalfStore says, and for one whose master key is not given
- * as requireSealingKeys says.
+ * as requireEncryptionKeys says.
  */
 export async function requireOwnStore({ db, secrets }: { db: Database; secrets: SecretBox }): Promise<void> {
   await refuseHalfStore(db);
-  await requireSealingKeys({ db, secrets });
+  await requireEncryptionKeys({ db, secrets });
 }
 
 /** 409 for a store that a restore or a move has not finished with: RESTORE_UNFINISHED, MOVE_UNFINISHED. */

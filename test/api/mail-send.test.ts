@@ -549,7 +549,7 @@ describe('the default provider', () => {
     await real.close();
   });
 
-  it('keeps mails in the outbox, sealed in the database', async () => {
+  it('keeps mails in the outbox, encrypted in the database', async () => {
     const plain = await openTestApp({ settings: { BSVC_MAIL_FROM: 'a@b.co' } });
     const project = await buildProject(plain.app);
     await request(plain.server)

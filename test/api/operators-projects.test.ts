@@ -43,7 +43,7 @@ describe('POST /api/projects', () => {
     expect({ plan: project.plan, created }).toEqual({ plan: 'pro', created: true });
     await listAs(keys.secret, 'nothing').expect(404);
     const shown = await call('get', `/api/projects/${project.id}`).expect(200);
-    expect(JSON.stringify(shown.body)).not.toMatch(/[ps]k_live_|hash|sealed/);
+    expect(JSON.stringify(shown.body)).not.toMatch(/[ps]k_live_|hash|encrypted/);
   });
 
   it('answers 409 for a name that is taken, or the project itself with ifNotExists', async () => {
@@ -450,7 +450,7 @@ describe('GET /api/projects/:projectId/usage and POST …/recount', () => {
 });
 
 describe('/api/projects/:projectId/bucket and /mail/templates', () => {
-  it('stores a bucket sealed and shows it masked', async () => {
+  it('stores a bucket encrypted and shows it masked', async () => {
     const body = { bucket: 'shop-files', accessKeyId: 'id', secretAccessKey: 'very-hidden', verify: false };
     const set = await call('put', `${path}/bucket`, body).expect(200);
     expect(dataOf(set)).toMatchObject({ bucket: 'shop-files', region: 'us-east-1', secretAccessKey: '********' });

@@ -184,7 +184,7 @@ describe('kept backups', () => {
     }
   });
 
-  it('are downloaded sealed, read back when asked, and called damaged when they are', async () => {
+  it('are downloaded encrypted, read back when asked, and called damaged when they are', async () => {
     const dir = await openTempDir();
     const kept = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_BACKUP_TO: dir.path } });
     try {
@@ -220,9 +220,9 @@ describe('kept backups', () => {
       expect(await list()).toMatchObject([{ name, verified: null, fault: 'It is damaged or cut short' }]);
       expect((await findBackupAge(kept.app))?.last).toBeNull();
 
-      const unsealed = 'bsvc-2026-01-01T000000Z.backup';
-      await writeFile(join(dir.path, unsealed), 'plain');
-      expect(codeOf(await call('get', `${base}/${unsealed}/file`).expect(409))).toBe('BACKUP_UNSEALED');
+      const unencrypted = 'bsvc-2026-01-01T000000Z.backup';
+      await writeFile(join(dir.path, unencrypted), 'plain');
+      expect(codeOf(await call('get', `${base}/${unencrypted}/file`).expect(409))).toBe('BACKUP_NOT_ENCRYPTED');
     } finally {
       await kept.close();
       await dir.remove();

@@ -307,7 +307,7 @@ describe('POST /api/userAuth/social/exchange', () => {
 });
 
 describe('settings of a provider', () => {
-  it('keep the secret sealed and never show it', async () => {
+  it('keep the secret encrypted and never show it', async () => {
     const stored = await socialProviderStore(test.app).findOne({ projectId: project.project._id, name: 'acme' });
     expect(JSON.stringify(stored)).not.toContain(issuer.clientSecret);
     expect(JSON.stringify(presentSocialProvider(stored!))).not.toMatch(/secret/i);

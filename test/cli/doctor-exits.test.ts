@@ -21,7 +21,7 @@ beforeAll(async () => {
   bucket = await openS3Double();
   await home.bsvc(['project', 'create', 'shop', '--data-dir', whole]);
   await home.bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 'a:String&', '--data-dir', whole]);
-  // The one thing that is sealed.
+  // The one thing that is encrypted.
   const env = { BSVC_DATA_DIR: whole, MAIL_KEY: 're_any' };
   await home.bsvc(['byok', 'set', '--project', 'shop', '--mail-key-env', 'MAIL_KEY', '--no-verify'], { env });
 });

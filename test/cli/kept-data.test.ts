@@ -29,7 +29,7 @@ it('lists every store whose records have an end', async () => {
 /** What people make and set, and what says how the store is: as long as the project, the account or the store. */
 const LASTING = [
   ...['clock_watch', 'collections', 'files', 'mail_pace', 'mail_templates', 'mail_usage', 'migrations'],
-  ...['moves', 'operators', 'passkeys', 'project_webhooks', 'projects', 'restores', 'schedules', 'sealing_keys'],
+  ...['moves', 'operators', 'passkeys', 'project_webhooks', 'projects', 'restores', 'schedules', 'encryption_keys'],
   ...['social_identities', 'social_providers', 'storage_usage'],
 ];
 const SRC = join(import.meta.dirname, '..', '..', 'src');

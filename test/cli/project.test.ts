@@ -300,7 +300,7 @@ describe('bsvc audit', () => {
   });
 
   it('holds no key and no secret', async () => {
-    const { keys } = await create('sealed');
+    const { keys } = await create('encrypted');
     const { stdout } = await home.bsvc(['audit', '--json', '--limit', '1000']);
     expect(stdout).not.toContain(keys!.secret.slice(10));
   });

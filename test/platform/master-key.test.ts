@@ -29,7 +29,7 @@ describe('the master key of a data directory', () => {
     expect(read()).toBe(first);
   });
 
-  it('is not made where something is sealed already', () => {
+  it('is not made where something is encrypted already', () => {
     expect(() => openMasterKey(dir.path, false)()).toThrow(/secret\.key is missing.*BSVC_SECRET_KEY/);
     expect(existsSync(join(dir.path, 'secret.key'))).toBe(false);
   });

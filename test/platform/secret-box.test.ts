@@ -4,64 +4,64 @@ import { openSecretBox } from '../../src/platform/secrets/secret-box.js';
 
 const OLD = 'the first master key of this test';
 const NEW = 'the second master key of this test';
-const keyIdOf = (sealed: string): string => sealed.split('.')[1]!;
+const keyIdOf = (encrypted: string): string => encrypted.split('.')[1]!;
 
-describe('a sealed secret', () => {
+describe('an encrypted secret', () => {
   it('opens to what it was, for any text', () => {
     const box = openSecretBox(OLD);
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string(), (text, context) => {
         const plain = Buffer.from(text).toString();
-        expect(box.open(box.seal(plain, context), context)).toBe(plain);
+        expect(box.decrypt(box.encrypt(plain, context), context)).toBe(plain);
       }),
       { seed: 7, numRuns: 200 },
     );
   });
 
-  it('names the key that sealed it by an id that tells nothing of the key', () => {
-    const sealed = openSecretBox(OLD).seal('text', 'place');
-    expect(sealed).toMatch(/^v1\.[0-9a-f]{8}\.[\w-]+$/);
-    expect(keyIdOf(openSecretBox(OLD).seal('other', 'place'))).toBe(keyIdOf(sealed));
-    expect(keyIdOf(openSecretBox(NEW).seal('text', 'place'))).not.toBe(keyIdOf(sealed));
+  it('names the key that encrypted it by an id that tells nothing of the key', () => {
+    const encrypted = openSecretBox(OLD).encrypt('text', 'place');
+    expect(encrypted).toMatch(/^v1\.[0-9a-f]{8}\.[\w-]+$/);
+    expect(keyIdOf(openSecretBox(OLD).encrypt('other', 'place'))).toBe(keyIdOf(encrypted));
+    expect(keyIdOf(openSecretBox(NEW).encrypt('text', 'place'))).not.toBe(keyIdOf(encrypted));
   });
 
   it('is another one each time', () => {
     const box = openSecretBox(OLD);
-    expect(box.seal('text', 'place')).not.toBe(box.seal('text', 'place'));
+    expect(box.encrypt('text', 'place')).not.toBe(box.encrypt('text', 'place'));
   });
 
   it('of an older key opens as long as that is among the keys, and is known to be old', () => {
-    const sealed = openSecretBox(OLD).seal('text', 'place');
+    const encrypted = openSecretBox(OLD).encrypt('text', 'place');
     const both = openSecretBox(`${NEW}, ${OLD}`);
-    expect(both.open(sealed, 'place')).toBe('text');
-    expect(both.isOld(sealed)).toBe(true);
-    expect(both.isOld(both.seal('text', 'place'))).toBe(false);
-    expect(() => openSecretBox(NEW).open(sealed, 'place')).toThrow(/master key [0-9a-f]{8} .*not among/);
+    expect(both.decrypt(encrypted, 'place')).toBe('text');
+    expect(both.isOld(encrypted)).toBe(true);
+    expect(both.isOld(both.encrypt('text', 'place'))).toBe(false);
+    expect(() => openSecretBox(NEW).decrypt(encrypted, 'place')).toThrow(/master key [0-9a-f]{8} .*not among/);
   });
 
   it('cannot be moved to another place, shortened, or changed by a bit', () => {
     const box = openSecretBox(OLD);
-    const sealed = box.seal('a text of some length', 'project 1');
-    expect(() => box.open(sealed, 'project 2')).toThrow();
-    const [version, id, body] = sealed.split('.') as [string, string, string];
+    const encrypted = box.encrypt('a text of some length', 'project 1');
+    expect(() => box.decrypt(encrypted, 'project 2')).toThrow();
+    const [version, id, body] = encrypted.split('.') as [string, string, string];
     const bytes = Buffer.from(body, 'base64url');
     for (let at = 0; at < bytes.length; at++) {
       const changed = Buffer.from(bytes);
       changed[at]! ^= 1;
-      expect(() => box.open(`${version}.${id}.${changed.toString('base64url')}`, 'project 1')).toThrow();
+      expect(() => box.decrypt(`${version}.${id}.${changed.toString('base64url')}`, 'project 1')).toThrow();
       const cut = bytes.subarray(0, at).toString('base64url');
-      expect(() => box.open(`${version}.${id}.${cut}`, 'project 1')).toThrow();
+      expect(() => box.decrypt(`${version}.${id}.${cut}`, 'project 1')).toThrow();
     }
-    expect(() => box.open(`v2.${id}.${body}`, 'project 1')).toThrow('not a sealed secret');
+    expect(() => box.decrypt(`v2.${id}.${body}`, 'project 1')).toThrow('not an encrypted secret');
   });
 
   it('of a key that came while the process runs opens at once', () => {
     let keys = OLD;
     const running = openSecretBox(() => keys);
-    const sealed = openSecretBox(NEW).seal('text', 'place');
-    expect(() => running.open(sealed, 'place')).toThrow(/not among/);
+    const encrypted = openSecretBox(NEW).encrypt('text', 'place');
+    expect(() => running.decrypt(encrypted, 'place')).toThrow(/not among/);
     keys = `${NEW},${OLD}`;
-    expect(running.open(sealed, 'place')).toBe('text');
+    expect(running.decrypt(encrypted, 'place')).toBe('text');
   });
 
   it('needs a key', () => {

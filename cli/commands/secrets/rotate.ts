@@ -34,11 +34,11 @@ export default defineCommand({
     const result = await rotateSecrets(await context.app());
     return {
       json: result,
-      quiet: result.resealed,
+      quiet: result.reencrypted,
       text: () =>
         [
           ...(result.newKey ? ['A new key encrypts from now on.'] : []),
-          `Encrypted ${countOf(result.resealed, 'stored secret')} again.`,
+          `Encrypted ${countOf(result.reencrypted, 'stored secret')} again.`,
           ...(result.newKey ? ['Back up the data directory: its secret.key opens them.'] : []),
         ].join(' '),
     };

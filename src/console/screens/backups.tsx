@@ -79,7 +79,7 @@ function Kept({ list }: { list: Loaded<KeptBackups> }) {
     <>
       {data && (
         <p class="muted">
-          Kept in <code>{data.place}</code>, made by the schedule <code>{data.schedule}</code> (UTC), sealed and read
+          Kept in <code>{data.place}</code>, made by the schedule <code>{data.schedule}</code> (UTC), encrypted and read
           back. The newest of {howMany(data.keep.days, 'day')}, {howMany(data.keep.weeks, 'week')} and{' '}
           {howMany(data.keep.months, 'month')} stay.
         </p>
@@ -92,7 +92,7 @@ function Kept({ list }: { list: Loaded<KeptBackups> }) {
         columns={mayChange.value ? [...COLUMNS, ACTIONS] : COLUMNS}
       />
       <p class="muted">
-        A backup is restored by the command line, on a machine with the master key or the passphrase that sealed it:{' '}
+        A backup is restored by the command line, on a machine with the master key or the passphrase that encrypted it:{' '}
         <code>{restore(data?.items[0]?.name ?? 'latest')}</code>
       </p>
     </>

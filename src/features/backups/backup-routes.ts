@@ -78,8 +78,8 @@ export const BACKUP_ROUTES: RouteList = {
       summary: 'Download an encrypted backup',
       description: 'Only the master key or the passphrase decrypts it. The API never returns them.',
       access: ofAllProjects(owner('backup download')),
-      answers: own(200, 'The sealed file', { 'application/octet-stream': BYTES }),
-      refuses: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['NO_BACKUP_PLACE', 'BACKUP_UNSEALED'] },
+      answers: own(200, 'The encrypted file', { 'application/octet-stream': BYTES }),
+      refuses: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['NO_BACKUP_PLACE', 'BACKUP_NOT_ENCRYPTED'] },
       async handle({ app, ctx, params: { name } }) {
         const { bytes, body } = await readBackup(app, name);
         ctx.type = 'application/octet-stream';

@@ -5,14 +5,15 @@ import { missing } from '../../errors.js';
 import { fetchBackup, openBackupPlace } from './backup-place.js';
 import { timeOfBackup } from './backup-schedule.js';
 import { inWorkFolder } from '../../platform/processes/work-folder.js';
-import { beginsSealed, openConfiguredPlace, unseal } from './keep-backup.js';
+import { isEncryptedFile, openConfiguredPlace, decryptFile } from './keep-backup.js';
 
 /** Stands for the newest backup of a place. */
 const LATEST = 'latest';
 
 /**
  * Runs `work` with the path of the plain archive that `named` stands for: a file, a name in the place of the settings,
- * `latest` there, or `s3://bucket/prefix/name`. 404 BACKUP_NOT_FOUND; a sealed one needs its passphrase or master key.
+ * `latest` there, or `s3://bucket/prefix/name`. 404 BACKUP_NOT_FOUND; an encrypted one needs its passphrase or master
+ * key.
  */
 export async function withPlainBackup<T>(
   app: Pick<App, 'config'>,
@@ -28,13 +29,13 @@ export async function withPlainBackup<T>(
       `${path} is a directory, and a backup is a file: "bsvc backup --list --to ${named}" shows those in it`,
     );
   }
-  if (isFile && !(await beginsSealed(path))) return work(path);
+  if (isFile && !(await isEncryptedFile(path))) return work(path);
   return inWorkFolder(async (dir) => {
-    const sealed = isFile ? path : join(dir, 'sealed');
-    if (!isFile) await fetchNamed(app, named, sealed);
-    if (!(await beginsSealed(sealed))) return work(sealed);
+    const encrypted = isFile ? path : join(dir, 'encrypted');
+    if (!isFile) await fetchNamed(app, named, encrypted);
+    if (!(await isEncryptedFile(encrypted))) return work(encrypted);
     const plain = join(dir, 'plain');
-    await unseal(app, sealed, plain);
+    await decryptFile(app, encrypted, plain);
     return work(plain);
   });
 }

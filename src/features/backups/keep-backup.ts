@@ -6,7 +6,12 @@ import type { App } from '../../app.js';
 import { inWorkFolder } from '../../platform/processes/work-folder.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { findMasterKey } from '../../platform/secrets/master-key.js';
-import { createOpening, createSealing, isSealed, type SealingSecret } from '../../platform/secrets/sealed-stream.js';
+import {
+  createDecryptStream,
+  createEncryptStream,
+  isEncrypted,
+  type EncryptionSecret,
+} from '../../platform/secrets/encrypted-stream.js';
 import { backUp, type BackupReport } from '../store-copies/back-up.js';
 import { readArchive } from '../store-copies/backup-archive.js';
 import { fetchBackup, openBackupPlace, type BackupPlace } from './backup-place.js';
@@ -39,9 +44,9 @@ export interface KeptReport extends BackupReport {
 }
 
 /**
- * Makes a backup, seals it, stores it in the place, reads it back to its end, and then removes what the rule no longer
- * keeps. A new one that cannot be read back is removed and nothing else. When uploaded files are damaged, all older
- * ones are kept: they may hold these files whole. Throws what failed; harmless to repeat.
+ * Makes a backup, encrypts it, stores it in the place, reads it back to its end, and then removes what the rule no
+ * longer keeps. A new one that cannot be read back is removed and nothing else. When uploaded files are damaged, all
+ * older ones are kept: they may hold these files whole. Throws what failed; harmless to repeat.
  */
 export async function keepBackup(
   app: App,
@@ -53,17 +58,17 @@ export async function keepBackup(
   const name = backupName(at);
   return inWorkFolder(async (dir) => {
     const plain = join(dir, 'plain');
-    const sealed = join(dir, 'sealed');
+    const encrypted = join(dir, 'encrypted');
     const report = await backUp(app, plain, options);
     await pipeline(
       createReadStream(plain),
-      await createSealing(sealingSecret(app)),
-      createWriteStream(sealed, { mode: 0o600 }),
+      await createEncryptStream(encryptionSecret(app)),
+      createWriteStream(encrypted, { mode: 0o600 }),
       { signal: options.stop },
     );
     await rm(plain);
-    await place.put(name, sealed);
-    await rm(sealed);
+    await place.put(name, encrypted);
+    await rm(encrypted);
     try {
       await verifyKept(app, place, name);
     } catch (error) {
@@ -85,8 +90,8 @@ export async function keepBackup(
 }
 
 /**
- * Reads a stored backup to its end: every byte is as it was sealed, and the archive inside is whole. How many documents
- * and files it holds.
+ * Reads a stored backup to its end: every byte is as it was encrypted, and the archive inside is whole. How many
+ * documents and files it holds.
  */
 export async function verifyKept(
   app: Pick<App, 'config'>,
@@ -94,10 +99,10 @@ export async function verifyKept(
   name: string,
 ): Promise<{ documents: number; files: number }> {
   return inWorkFolder(async (dir) => {
-    const [sealed, plain] = [join(dir, 'sealed'), join(dir, 'plain')];
-    await fetchBackup(place, name, sealed);
-    await unseal(app, sealed, plain);
-    await rm(sealed);
+    const [encrypted, plain] = [join(dir, 'encrypted'), join(dir, 'plain')];
+    await fetchBackup(place, name, encrypted);
+    await decryptFile(app, encrypted, plain);
+    await rm(encrypted);
     const held = { documents: 0, files: 0 };
     for await (const line of readArchive(plain)) {
       if ('document' in line) held.documents++;
@@ -107,18 +112,18 @@ export async function verifyKept(
   });
 }
 
-/** Writes the plain archive of a backup file, sealed or not, to `path`. */
-export async function unseal(app: Pick<App, 'config'>, from: string, path: string): Promise<void> {
-  const opening = (await beginsSealed(from)) ? [createOpening((kind) => findSecrets(app, kind))] : [];
+/** Writes the plain archive of a backup file, encrypted or not, to `path`. */
+export async function decryptFile(app: Pick<App, 'config'>, from: string, path: string): Promise<void> {
+  const opening = (await isEncryptedFile(from)) ? [createDecryptStream((kind) => findSecrets(app, kind))] : [];
   await pipeline([createReadStream(from), ...opening, createWriteStream(path, { mode: 0o600 })]);
 }
 
-/** True for a file that keepBackup has sealed. */
-export async function beginsSealed(path: string): Promise<boolean> {
+/** True for a file that keepBackup has encrypted. */
+export async function isEncryptedFile(path: string): Promise<boolean> {
   const handle = await open(path);
   try {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(64), 0, 64, 0);
-    return isSealed(buffer.subarray(0, bytesRead));
+    return isEncrypted(buffer.subarray(0, bytesRead));
   } finally {
     await handle.close();
   }
@@ -129,12 +134,12 @@ export async function openConfiguredPlace(app: Pick<App, 'config'>): Promise<Bac
   return app.config.backupTo === null ? null : openBackupPlace(app, app.config.backupTo);
 }
 
-function sealingSecret(app: App): SealingSecret {
+function encryptionSecret(app: App): EncryptionSecret {
   return findSecrets(app, app.config.backupPassphrase === null ? 'master-key' : 'passphrase')[0]!;
 }
 
-/** The newest first: a master key that has been rotated still opens what it sealed. */
-function findSecrets({ config }: Pick<App, 'config'>, kind: SealingSecret['kind']): SealingSecret[] {
+/** The newest first: a master key that has been rotated still opens what it encrypted. */
+function findSecrets({ config }: Pick<App, 'config'>, kind: EncryptionSecret['kind']): EncryptionSecret[] {
   const texts = kind === 'passphrase' ? config.backupPassphrase : (config.secretKey ?? findMasterKey(config.dataDir));
   if (texts === null) return [];
   const list = kind === 'passphrase' ? [texts] : texts.split(',');

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import type { App } from '../../app.js';
 import { conflict, missing } from '../../errors.js';
-import { isSealed } from '../../platform/secrets/sealed-stream.js';
+import { isEncrypted } from '../../platform/secrets/encrypted-stream.js';
 import type { BackupPlace } from './backup-place.js';
 import { timeOfBackup } from './backup-schedule.js';
 import { openConfiguredPlace } from './keep-backup.js';
 
-/** More than `isSealed` looks at. */
+/** More than `isEncrypted` looks at. */
 const HEAD_BYTES = 64;
 
 /** The configured place for one named backup of it. 409 NO_BACKUP_PLACE; 404 BACKUP_NOT_FOUND for no name of ours. */
@@ -20,8 +20,8 @@ export async function requireBackupPlace(app: Pick<App, 'config'>, name: string)
 }
 
 /**
- * The bytes of a kept backup as they are stored: sealed. One that is not, as a file copied there by hand, is 409
- * BACKUP_UNSEALED: it holds the hashes of passwords. The place is closed with the stream.
+ * The bytes of a kept backup as they are stored: encrypted. One that is not, as a file copied there by hand, is 409
+ * BACKUP_NOT_ENCRYPTED: it holds the hashes of passwords. The place is closed with the stream.
  */
 export async function readBackup(app: Pick<App, 'config'>, name: string): Promise<{ bytes: number; body: Readable }> {
   const place = await requireBackupPlace(app, name);
@@ -34,9 +34,9 @@ export async function readBackup(app: Pick<App, 'config'>, name: string): Promis
       stored.destroy();
       place.close();
     });
-    if (isSealed(head)) return { bytes, body };
+    if (isEncrypted(head)) return { bytes, body };
     body.destroy();
-    throw conflict('BACKUP_UNSEALED', `${name} is not sealed: copy it on the machine that keeps it`);
+    throw conflict('BACKUP_NOT_ENCRYPTED', `${name} is not encrypted: copy it on the machine that keeps it`);
   } catch (error) {
     place.close();
     throw error;

@@ -2,7 +2,12 @@ import { EJSON, type Document } from 'bson';
 import { LRUCache } from 'lru-cache';
 import { expired, invalid, type AppError } from '../../errors.js';
 import type { SecretBox } from '../../platform/secrets/secret-box.js';
-import { MAX_TOKEN_CHARACTERS, openToken, sealToken, type TokenForm } from '../../platform/secrets/signed-token.js';
+import {
+  MAX_TOKEN_CHARACTERS,
+  openToken,
+  createSignedToken,
+  type TokenForm,
+} from '../../platform/secrets/signed-token.js';
 import type { Collection } from '../collections/collection.js';
 import type { LogPosition } from '../changes/change-log.js';
 import { digest } from './feed-query.js';
@@ -53,7 +58,7 @@ type Payload = [
 ];
 
 /** A position as opaque text that only the service can make. */
-export function sealFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope, at: FeedPosition): string {
+export function signFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope, at: FeedPosition): string {
   const { collection } = scope;
   const payload: Payload = [
     collection._id.toHexString(),
@@ -68,7 +73,7 @@ export function sealFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope
     payload.push(at.sets.map(({ epoch, seq, told }) => (told === undefined ? [epoch, seq] : [epoch, seq, told])));
     if (at.until !== undefined) payload.push(at.until);
   }
-  return sealToken(secrets, formOf(scope), EJSON.stringify(payload));
+  return createSignedToken(secrets, formOf(scope), EJSON.stringify(payload));
 }
 
 /**

@@ -5,7 +5,7 @@ import { requireCollection } from '../collections/collection-store.js';
 import type { EncodedReply } from '../documents/read/stored-documents.js';
 import { listError } from '../documents/reply/query-errors.js';
 import { readWithin, type ReplySize } from '../documents/reply/reply-size.js';
-import { openFeedCursor, sealFeedCursor, type FeedPosition } from './feed-cursor.js';
+import { openFeedCursor, signFeedCursor, type FeedPosition } from './feed-cursor.js';
 import { encodeChange, readFeedQuery, type FeedQuery } from './feed-query.js';
 import { findStart, hasSameRights, openFollowing, readPage, type Following, type FeedPage } from './read-page.js';
 import type { Hints } from '../../platform/processes/hints.js';
@@ -51,7 +51,7 @@ export async function readFeed(
     caller = await settle();
     // A waiting request must not be answered by rules that have changed.
     if (await isSame(following, caller)) continue;
-    const cursor = sealFeedCursor(app.secrets, following.scope, position);
+    const cursor = signFeedCursor(app.secrets, following.scope, position);
     following = await open();
     // Expired by other rules; another change of the collection, of a field or an index, is nothing to start over for.
     position = openFeedCursor(app.secrets, following.scope, cursor);
@@ -82,7 +82,7 @@ async function readReply(
       tenantOfCaller(caller),
       async (size) => {
         const page = await readPage(following, position, size);
-        const cursor = sealFeedCursor(app.secrets, scope, page.position);
+        const cursor = signFeedCursor(app.secrets, scope, page.position);
         return { page, reply: encodePage(page, cursor, query, size) };
       },
       signal,

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { App } from '../../app.js';
 import { AppError } from '../../errors.js';
 import type { Caller } from '../access/caller.js';
-import { sealFeedCursor } from './feed-cursor.js';
+import { signFeedCursor } from './feed-cursor.js';
 import { encodeChange, readFeedQuery } from './feed-query.js';
 import { ReplySize } from '../documents/reply/reply-size.js';
 import { findStart, openFollowing, readPage, type Following } from './read-page.js';
@@ -49,7 +49,7 @@ export async function* watchChanges(app: App, caller: Caller, request: WatchRequ
     try {
       const following = await open(cursor);
       const page = await readPage(following, await findStart(following), new ReplySize());
-      cursor = sealFeedCursor(app.secrets, following.scope, page.position);
+      cursor = signFeedCursor(app.secrets, following.scope, page.position);
       const lines = page.items.map((item) => Buffer.from(encodeChange(item, following.query), 'latin1').toString());
       yield { lines: lines.map((line) => `{${line}}`), cursor, isCaughtUp: !page.more, isReset: false };
       if (!page.more) await wait(LOOK_MS, undefined, { signal }).catch(() => undefined);

@@ -11,7 +11,7 @@ import { removeWebhook } from '../webhooks/remove-webhook.js';
 import type { Webhook } from '../webhooks/webhook.js';
 import { removeCalls } from './call-log.js';
 import { requireOwnFile } from '../projects/own-code.js';
-import { findHook, noHook, openHandler, requireHookEvent, sealHandler, type HandlerTarget } from './hook.js';
+import { findHook, noHook, openHandler, requireHookEvent, encryptHandler, type HandlerTarget } from './hook.js';
 
 export const MIN_TIMEOUT_MS = 500;
 export const MAX_TIMEOUT_MS = 10_000;
@@ -45,7 +45,7 @@ export async function addHook(app: App, project: Project, input: NewHook): Promi
   const { target, secret } = await newTarget(app, project, input, event);
   const id = new ObjectId();
   const hook: ProjectHook = {
-    ...{ id, event, target: sealHandler(app, project._id, id, target) },
+    ...{ id, event, target: encryptHandler(app, project._id, id, target) },
     ...{ onFailure: input.onFailure ?? 'refuse', timeoutMs, createdAt: new Date(app.clock.now()) },
   };
   let existing: ProjectHook | undefined;
@@ -142,7 +142,7 @@ export async function setHook(app: App, project: Project, input: NewHook): Promi
     'run' in target ? 'run' in present && present.run === target.run : 'url' in present && present.url === target.url;
   const hook: ProjectHook = {
     ...current,
-    ...(!isSame && { target: sealHandler(app, project._id, current.id, target) }),
+    ...(!isSame && { target: encryptHandler(app, project._id, current.id, target) }),
     ...{
       onFailure: input.onFailure ?? current.onFailure,
       timeoutMs: parseTimeout(input.timeoutMs ?? current.timeoutMs),

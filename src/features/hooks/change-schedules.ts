@@ -7,7 +7,7 @@ import type { Project } from '../projects/project.js';
 import { removeCalls } from './call-log.js';
 import { newTarget } from './change-hooks.js';
 import { readDueTimes } from './due-times.js';
-import { openHandler, sealHandler } from './hook.js';
+import { openHandler, encryptHandler } from './hook.js';
 import { callSchedule, findDueTime } from './run-schedules.js';
 import { changeSchedule, requireSchedule, scheduleStore, type Repetition, type ScheduledCall } from './schedule.js';
 
@@ -48,7 +48,7 @@ export async function addSchedule(app: App, project: Project, input: NewSchedule
   const now = new Date(app.clock.now());
   const schedule: ScheduledCall = {
     ...{ _id, projectId: project._id, kind: 'recurring', name, repetition },
-    target: sealHandler(app, project._id, _id, target),
+    target: encryptHandler(app, project._id, _id, target),
     ...{ dueAt: findDueTime({ repetition, called: [] }, now.getTime()), plannedAt: now },
     ...{ ranFor: null, called: [], last: null, createdAt: now, updatedAt: now },
   };
@@ -78,8 +78,8 @@ export function readRepetition({ cron, timeZone = 'UTC', missed = 'once' }: Omit
 /** Changes a schedule to what is given, all of it; the secret where it has a new address. 404. */
 export async function setSchedule(app: App, project: Project, input: NewSchedule): Promise<string | null> {
   const repetition = readRepetition(input);
-  const { _id, target: sealed } = await requireSchedule(app, project, input.name);
-  const present = openHandler(app, project._id, { id: _id, target: sealed });
+  const { _id, target: encrypted } = await requireSchedule(app, project, input.name);
+  const present = openHandler(app, project._id, { id: _id, target: encrypted });
   const isSame = 'url' in present && present.url === input.url;
   const { target, secret } = isSame
     ? { target: present, secret: null }
@@ -88,7 +88,7 @@ export async function setSchedule(app: App, project: Project, input: NewSchedule
   await changeSchedule(app, _id, (stored) => ({
     ...stored,
     repetition,
-    target: sealHandler(app, project._id, _id, target),
+    target: encryptHandler(app, project._id, _id, target),
     ...{ dueAt: findDueTime({ ...stored, repetition }, plannedAt.getTime()), plannedAt },
   }));
   return secret;

@@ -2,7 +2,7 @@ import type { ObjectId } from 'bson';
 import { LRUCache } from 'lru-cache';
 import type { App } from '../../app.js';
 import { invalid, missing } from '../../errors.js';
-import type { SealedPlace } from '../../platform/secrets/reseal.js';
+import type { EncryptedPlace } from '../../platform/secrets/reencrypt.js';
 import { ownKeyContext } from '../projects/own-code.js';
 import type { RequestOrigin } from '../access/caller.js';
 import type { Project, ProjectHook } from '../projects/project.js';
@@ -61,34 +61,37 @@ export const handlerContext = (projectId: ObjectId, id: ObjectId): string =>
 export const callsContext = (projectId: ObjectId): string => `project:${projectId.toHexString()}:calls`;
 
 /** The address may hold a token, so it is stored encrypted with the secret that signs. */
-export function sealHandler(app: App, projectId: ObjectId, id: ObjectId, target: HandlerTarget): string {
-  return app.secrets.seal(JSON.stringify(target), handlerContext(projectId, id));
+export function encryptHandler(app: App, projectId: ObjectId, id: ObjectId, target: HandlerTarget): string {
+  return app.secrets.encrypt(JSON.stringify(target), handlerContext(projectId, id));
 }
 
-/** Opened a moment ago, by what was sealed: opening costs as much as the rest of a call. */
+/** Opened a moment ago, by what was encrypted: opening costs as much as the rest of a call. */
 const opened = new LRUCache<string, HandlerTarget>({ max: 1_000 });
 
 export function openHandler(app: App, projectId: ObjectId, hook: { id: ObjectId; target: string }): HandlerTarget {
   const context = handlerContext(projectId, hook.id);
   const known = opened.get(context + hook.target);
   if (known) return known;
-  const target = JSON.parse(app.secrets.open(hook.target, context)) as HandlerTarget;
+  const target = JSON.parse(app.secrets.decrypt(hook.target, context)) as HandlerTarget;
   opened.set(context + hook.target, target);
   return target;
 }
 
-export const SEALED_HOOKS: SealedPlace = {
+export const ENCRYPTED_HOOKS: EncryptedPlace = {
   collection: PROJECTS,
   fields: (record) => {
     const { _id, hooks = [], ownCode } = record as Project;
     const targets = hooks.map(({ id, target }, at) => ({
-      ...{ path: `hooks.${at}.target`, sealed: target },
+      ...{ path: `hooks.${at}.target`, encrypted: target },
       context: handlerContext(_id, id),
     }));
     const own = [
-      { path: 'ownCode.key', sealed: ownCode?.key, context: ownKeyContext(_id) },
-      { path: 'ownCode.calls', sealed: ownCode?.calls, context: callsContext(_id) },
+      { path: 'ownCode.key', encrypted: ownCode?.key, context: ownKeyContext(_id) },
+      { path: 'ownCode.calls', encrypted: ownCode?.calls, context: callsContext(_id) },
     ];
-    return [...targets, ...own.flatMap(({ sealed, ...place }) => (sealed === undefined ? [] : [{ ...place, sealed }]))];
+    return [
+      ...targets,
+      ...own.flatMap(({ encrypted, ...place }) => (encrypted === undefined ? [] : [{ ...place, encrypted }])),
+    ];
   },
 };

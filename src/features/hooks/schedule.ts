@@ -2,7 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
 import { storeOf } from '../../platform/database/store-of.js';
-import type { SealedPlace } from '../../platform/secrets/reseal.js';
+import type { EncryptedPlace } from '../../platform/secrets/reencrypt.js';
 import type { Project } from '../projects/project.js';
 import { SCHEDULED_CALLS } from '../projects/own-code.js';
 import { removeCalls } from './call-log.js';
@@ -28,7 +28,7 @@ export interface ScheduledCall {
   /** Of one call the key that it was given, else its id. */
   name: string;
   repetition?: Repetition;
-  /** What is called, sealed. */
+  /** What is called, encrypted. */
   target: string;
   /** Of one call: JSON text that it is sent. */
   body?: string;
@@ -98,10 +98,10 @@ export async function removeProjectSchedules(app: App, projectId: ObjectId): Pro
   await scheduleStore(app).deleteMany({ projectId });
 }
 
-export const SEALED_SCHEDULES: SealedPlace = {
+export const ENCRYPTED_SCHEDULES: EncryptedPlace = {
   collection: SCHEDULED_CALLS,
   fields: (record) => {
     const { _id, projectId, target } = record as ScheduledCall;
-    return [{ path: 'target', sealed: target, context: handlerContext(projectId, _id) }];
+    return [{ path: 'target', encrypted: target, context: handlerContext(projectId, _id) }];
   },
 };

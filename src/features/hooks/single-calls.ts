@@ -11,7 +11,7 @@ import { sizeClass } from '../quota/kept-records.js';
 import { requireTargetUrl } from '../webhooks/add-webhook.js';
 import { generateWebhookSecret } from '../webhooks/deliveries/sign-delivery.js';
 import { requireFewer } from './change-schedules.js';
-import { callsContext, openHandler, sealHandler, type HandlerTarget } from './hook.js';
+import { callsContext, openHandler, encryptHandler, type HandlerTarget } from './hook.js';
 import { requireOwnFile } from '../projects/own-code.js';
 import { changeSchedule, noSchedule, scheduleStore, type ScheduledCall } from './schedule.js';
 
@@ -67,7 +67,7 @@ export async function planCall(
     const _id = present ? present._id : new ObjectId();
     const call: ScheduledCall = {
       ...{ _id, projectId: project._id, kind: 'once', name: key ?? _id.toHexString(), ...planned },
-      target: sealHandler(app, project._id, _id, target),
+      target: encryptHandler(app, project._id, _id, target),
       ...{ called: [], last: null, createdAt: now, updatedAt: now },
     };
     if (present) {
@@ -92,11 +92,11 @@ async function findTarget(
 
 /** The secret that signs all single calls of a project: the first one makes it. */
 async function findSecret(app: App, { _id }: Project): Promise<string> {
-  const fresh = app.secrets.seal(generateWebhookSecret(), callsContext(_id));
+  const fresh = app.secrets.encrypt(generateWebhookSecret(), callsContext(_id));
   const path = 'ownCode.calls';
   await projectStore(app).updateOne({ _id, [path]: { $exists: false } }, { $set: { [path]: fresh } });
   const project = await projectStore(app).findOne({ _id });
-  return app.secrets.open(project?.ownCode?.calls ?? fresh, callsContext(_id));
+  return app.secrets.decrypt(project?.ownCode?.calls ?? fresh, callsContext(_id));
 }
 
 const findKeyed = (app: App, { _id }: Project, name: string): Promise<ScheduledCall | null> =>

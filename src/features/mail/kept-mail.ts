@@ -4,7 +4,7 @@ import { findInOutbox } from '../../platform/mail-provider/outbox.js';
 import { findObjectId } from '../../platform/ids.js';
 import { arrayOf, object, orNull, TEXT, type TypeOf } from '../../platform/schema/schema.js';
 import type { Project } from '../projects/project.js';
-import { mailLogStore, openSealedMail } from './mail-log.js';
+import { mailLogStore, decryptMail } from './mail-log.js';
 
 export const MAIL_TEXT = object(
   { from: TEXT, to: arrayOf(TEXT), subject: TEXT, text: orNull(TEXT), html: orNull(TEXT) },
@@ -19,8 +19,8 @@ export async function readKeptMail(app: App, project: Project, id: string): Prom
   const _id = findObjectId(id);
   const log = _id && (await mailLogStore(app).findOne({ _id, projectId: project._id }));
   if (!log) throw missing('EMAIL_NOT_FOUND', 'There is no email with this id');
-  const mail = log.sealedMail
-    ? openSealedMail(app, log._id, log.sealedMail)
+  const mail = log.encryptedMail
+    ? decryptMail(app, log._id, log.encryptedMail)
     : await findInOutbox(app, log._id.toHexString());
   if (!mail) throw missing('MAIL_TEXT_GONE', 'The email was sent. Its text is no longer stored');
   const { from, to, subject, text = null, html = null } = mail;

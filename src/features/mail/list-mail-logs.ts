@@ -29,7 +29,7 @@ export async function listMailLogs(
   };
   const [logs, total] = await Promise.all([
     mailLogStore(app)
-      .find(filter, { projection: { sealedMail: 0 } })
+      .find(filter, { projection: { encryptedMail: 0 } })
       .sort({ sentAt: -1, _id: -1 })
       .skip((page - 1) * limit)
       .limit(limit)
@@ -46,7 +46,7 @@ export async function readLiveStatus(app: App, project: Project, id: string) {
   const own = findObjectId(id);
   const log = await mailLogStore(app).findOne(
     { projectId: project._id, $or: [{ providerEmailId: id }, ...(own ? [{ _id: own }] : [])] },
-    { projection: { sealedMail: 0 } },
+    { projection: { encryptedMail: 0 } },
   );
   if (!log) throw missing('NOT_FOUND', 'There is no email log with this id');
   const live = log.providerEmailId ? await chooseProvider(app, project).provider.findStatus(log.providerEmailId) : null;

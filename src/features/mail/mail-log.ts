@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { ID, object, oneOf, orNull, TEXT, type TypeOf } from '../../platform/schema/schema.js';
-import type { SealedPlace } from '../../platform/secrets/reseal.js';
+import type { EncryptedPlace } from '../../platform/secrets/reencrypt.js';
 import { requireRoomFor } from '../quota/database-quota.js';
 import { keptBytes, sizeClass } from '../quota/kept-records.js';
 import type { OutgoingMail, SendOutcome } from '../../platform/mail-provider/mail-provider.js';
@@ -31,8 +31,8 @@ export interface MailLog {
   templateUsed: TemplateUsed | null;
   /** Why it failed or bounced or is not sent yet, which recipients were refused, or that it is kept in the outbox. */
   reason: string | null;
-  /** The mail to send, sealed, as mails carry codes and private words; removed as soon as its fate is settled. */
-  sealedMail?: string;
+  /** The mail to send, encrypted, as mails carry codes and private words; removed as soon as its fate is settled. */
+  encryptedMail?: string;
   /** What it counts for in the project’s quota, beside the log itself, until its fate is settled. */
   size?: number;
   createdAt: Date;
@@ -53,7 +53,7 @@ export function queuedLog(
 ): MailLog {
   const { _id = new ObjectId(), subject = mail.subject, templateUsed = null, usingByok } = told;
   const now = new Date(app.clock.now());
-  const sealedMail = app.secrets.seal(JSON.stringify(mail), mailContext(_id));
+  const encryptedMail = app.secrets.encrypt(JSON.stringify(mail), mailContext(_id));
   return {
     _id,
     projectId,
@@ -64,15 +64,15 @@ export function queuedLog(
     usingByok,
     templateUsed,
     reason: null,
-    sealedMail,
-    size: sizeClass(sealedMail.length),
+    encryptedMail,
+    size: sizeClass(encryptedMail.length),
     createdAt: now,
     sentAt: now,
   };
 }
 
-export function openSealedMail(app: Pick<App, 'secrets'>, id: ObjectId, sealed: string): OutgoingMail {
-  return JSON.parse(app.secrets.open(sealed, mailContext(id))) as OutgoingMail;
+export function decryptMail(app: Pick<App, 'secrets'>, id: ObjectId, encrypted: string): OutgoingMail {
+  return JSON.parse(app.secrets.decrypt(encrypted, mailContext(id))) as OutgoingMail;
 }
 
 const mailContext = (id: ObjectId): string => `mail-log:${id.toHexString()}`;
@@ -96,7 +96,7 @@ export async function advanceLog(
 ): Promise<boolean> {
   const result = await mailLogStore(app).updateOne(
     { ...filter, status: { $in: [...BEFORE[status]] } },
-    { $set: { ...change, status }, $unset: { sealedMail: '', size: '' } },
+    { $set: { ...change, status }, $unset: { encryptedMail: '', size: '' } },
   );
   if (result.modifiedCount === 0) return false;
   app.metrics.event('mails', status);
@@ -129,11 +129,13 @@ export function presentMailLog(log: MailLog) {
   };
 }
 
-export const SEALED_QUEUED_MAILS: SealedPlace = {
+export const ENCRYPTED_QUEUED_MAILS: EncryptedPlace = {
   collection: MAIL_LOGS,
   fields: (record) => {
-    const { _id, sealedMail } = record as MailLog;
-    return sealedMail === undefined ? [] : [{ path: 'sealedMail', sealed: sealedMail, context: mailContext(_id) }];
+    const { _id, encryptedMail } = record as MailLog;
+    return encryptedMail === undefined
+      ? []
+      : [{ path: 'encryptedMail', encrypted: encryptedMail, context: mailContext(_id) }];
   },
 };
 

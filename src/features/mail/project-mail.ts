@@ -2,7 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { forbidden, invalid } from '../../errors.js';
 import { openResend } from '../../platform/mail-provider/resend.js';
-import type { SealedField, SealedPlace } from '../../platform/secrets/reseal.js';
+import type { EncryptedField, EncryptedPlace } from '../../platform/secrets/reencrypt.js';
 import type { MailProvider } from '../../platform/mail-provider/mail-provider.js';
 import type { Project } from '../projects/project.js';
 import { PROJECTS, updateProjectRecord } from '../projects/project-store.js';
@@ -19,15 +19,15 @@ export interface MailSettings {
 }
 
 /**
- * Sets a project's mail settings by one write; secrets are sealed and bound to project and field. 400 for a bad form,
- * nothing is changed then.
+ * Sets a project's mail settings by one write; secrets are encrypted and bound to project and field. 400 for a bad
+ * form, nothing is changed then.
  */
 export async function setMailSettings(app: App, project: Project, settings: MailSettings): Promise<Project> {
   const { $set, $unset } = readMailChanges(app, project, settings);
   return updateProjectRecord(app, project._id, { $set, ...(Object.keys($unset).length > 0 && { $unset }) });
 }
 
-/** The settings as changes of the project's record; secrets are sealed. 400 for a bad form. */
+/** The settings as changes of the project's record; secrets are encrypted. 400 for a bad form. */
 export function readMailChanges(
   app: Pick<App, 'secrets'>,
   project: Pick<Project, '_id'>,
@@ -47,10 +47,13 @@ export function readMailChanges(
   if (typeof webhookSecret === 'string' && !/^whsec_[A-Za-z0-9+/=]{16,200}$/.test(webhookSecret)) {
     throw invalid('INVALID_MAIL', 'The webhook secret must start with whsec_');
   }
-  put('sealedKey', providerApiKey && app.secrets.seal(providerApiKey, sealContext(project._id, 'key')));
+  put('encryptedKey', providerApiKey && app.secrets.encrypt(providerApiKey, encryptionContext(project._id, 'key')));
   put('keyHint', providerApiKey && `re_…${providerApiKey.slice(-4)}`);
   put('fromEmail', providerFromEmail);
-  put('sealedWebhookSecret', webhookSecret && app.secrets.seal(webhookSecret, sealContext(project._id, 'webhook')));
+  put(
+    'encryptedWebhookSecret',
+    webhookSecret && app.secrets.encrypt(webhookSecret, encryptionContext(project._id, 'webhook')),
+  );
   return { $set: $set, $unset };
 }
 
@@ -66,14 +69,14 @@ export function presentMailSettings(project: Project) {
   return {
     providerApiKey: project.mail?.keyHint ?? null,
     providerFromEmail: project.mail?.fromEmail ?? null,
-    webhookSecret: project.mail?.sealedWebhookSecret ? 'whsec_…' : null,
+    webhookSecret: project.mail?.encryptedWebhookSecret ? 'whsec_…' : null,
   };
 }
 
 /** The project's own provider key, or null. Opened for each use and never kept. */
 export function findByokKey(app: Pick<App, 'secrets'>, project: Project): string | null {
-  const sealed = project.mail?.sealedKey;
-  return sealed ? app.secrets.open(sealed, sealContext(project._id, 'key')) : null;
+  const encrypted = project.mail?.encryptedKey;
+  return encrypted ? app.secrets.decrypt(encrypted, encryptionContext(project._id, 'key')) : null;
 }
 
 /** findByokKey with 403 BYOK_REQUIRED without one. */
@@ -85,8 +88,8 @@ export function requireByokKey(app: Pick<App, 'secrets'>, project: Project): str
 
 /** The secret that signs events of the project's own provider account, or null. */
 export function findProjectWebhookSecret(app: Pick<App, 'secrets'>, project: Project): string | null {
-  const sealed = project.mail?.sealedWebhookSecret;
-  return sealed ? app.secrets.open(sealed, sealContext(project._id, 'webhook')) : null;
+  const encrypted = project.mail?.encryptedWebhookSecret;
+  return encrypted ? app.secrets.decrypt(encrypted, encryptionContext(project._id, 'webhook')) : null;
 }
 
 /** The provider of a project's mail: its own account when it has a key, else the service's provider. */
@@ -104,26 +107,30 @@ export function chooseProvider(app: App, project: Project): { provider: MailProv
 export function resolveSender(app: Pick<App, 'config' | 'mail'>, project: Project, requested?: string): string {
   const sender = requested ?? project.mail?.fromEmail ?? app.config.mailFrom;
   if (sender) return sender;
-  if (app.mail.name === 'outbox' && !project.mail?.sealedKey) return `${project.name} <no-reply@localhost>`;
+  if (app.mail.name === 'outbox' && !project.mail?.encryptedKey) return `${project.name} <no-reply@localhost>`;
   throw invalid(
     'SENDER_MISSING',
     'There is no sender: give from, or set a default for the project (providerFromEmail)',
   );
 }
 
-function sealContext(projectId: ObjectId, field: 'key' | 'webhook'): string {
+function encryptionContext(projectId: ObjectId, field: 'key' | 'webhook'): string {
   return `project:${projectId.toHexString()}:mail:${field}`;
 }
 
-export const SEALED_MAIL_SETTINGS: SealedPlace = {
+export const ENCRYPTED_MAIL_SETTINGS: EncryptedPlace = {
   collection: PROJECTS,
   fields: (record) => {
     const { _id, mail } = record as Project;
-    const sealed = [
-      { path: 'mail.sealedKey', sealed: mail?.sealedKey, context: sealContext(_id, 'key') },
-      { path: 'mail.sealedWebhookSecret', sealed: mail?.sealedWebhookSecret, context: sealContext(_id, 'webhook') },
+    const encrypted = [
+      { path: 'mail.encryptedKey', encrypted: mail?.encryptedKey, context: encryptionContext(_id, 'key') },
+      {
+        path: 'mail.encryptedWebhookSecret',
+        encrypted: mail?.encryptedWebhookSecret,
+        context: encryptionContext(_id, 'webhook'),
+      },
     ];
-    return sealed.filter((field): field is SealedField => field.sealed !== undefined);
+    return encrypted.filter((field): field is EncryptedField => field.encrypted !== undefined);
   },
 };
 

@@ -25,7 +25,9 @@ const PROVIDER = object(
   'SocialProvider',
 );
 
-/** Sign-in providers for end users of a project, for operators. The client secret is stored sealed and never shown. */
+/**
+ * Sign-in providers for end users of a project, for operators. The client secret is stored encrypted and never shown.
+ */
 export const PROJECT_SOCIAL_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/social',
   tag: 'Project users',

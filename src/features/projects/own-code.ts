@@ -46,15 +46,15 @@ export function ownCodeSettings(app: App, projectId: ObjectId): () => Promise<Ow
 
 /** The secret key of own code; a new one where it was revoked. */
 async function openKey(app: App, project: Project): Promise<string> {
-  const sealed = project.ownCode?.key;
+  const encrypted = project.ownCode?.key;
   const known = project.keys.find(({ id }) => id.equals(project.ownCode?.keyId));
   const nowMs = app.clock.now();
-  if (sealed !== undefined && known && isLiveKey(known, nowMs)) {
-    return app.secrets.open(sealed, ownKeyContext(project._id));
+  if (encrypted !== undefined && known && isLiveKey(known, nowMs)) {
+    return app.secrets.decrypt(encrypted, ownKeyContext(project._id));
   }
   const { key, value } = generateKey('secret', nowMs, KEY_NAME);
   const $set = {
-    'ownCode.key': app.secrets.seal(value, ownKeyContext(project._id)),
+    'ownCode.key': app.secrets.encrypt(value, ownKeyContext(project._id)),
     'ownCode.keyId': key.id,
   };
   await changeProjectList(app, project, 'keys', (keys) => [...keys, key], { $set });

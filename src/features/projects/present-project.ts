@@ -1,7 +1,7 @@
 import { isLiveKey, type ApiKey, type Project } from './project.js';
 import { signInOf } from './sign-in-settings.js';
 
-/** A project as HTTP and command line show it: never keys' hashes or sealed secrets. */
+/** A project as HTTP and command line show it: never keys' hashes or encrypted secrets. */
 export function presentProject(project: Project) {
   return {
     id: project._id.toHexString(),

@@ -30,24 +30,24 @@ export interface ApiKey {
   lastUsedAt?: Date;
 }
 
-/** A secret that signs access tokens, sealed; the newest signs, all verify. */
+/** A secret that signs access tokens, encrypted; the newest signs, all verify. */
 export interface TokenSecret {
   kid: string;
-  sealed: string;
+  encrypted: string;
   createdAt: Date;
-  /** Absent = HS256. With ES256 the sealed text is a private key. */
+  /** Absent = HS256. With ES256 the encrypted text is a private key. */
   algorithm?: TokenAlgorithm;
   /** After this moment what it signed counts no more: set by rotation. Absent = still in use. */
   expiresAt?: Date;
 }
 
-/** Mail settings of a project (rest-api.md 2.9); secrets are sealed. */
+/** Mail settings of a project (rest-api.md 2.9); secrets are encrypted. */
 export interface ProjectMail {
-  sealedKey?: string;
+  encryptedKey?: string;
   /** The part of the key that may be shown. */
   keyHint?: string;
   fromEmail?: string;
-  sealedWebhookSecret?: string;
+  encryptedWebhookSecret?: string;
 }
 
 /** A project's own bucket (decisions.md 6). */
@@ -59,8 +59,8 @@ export interface ProjectBucket {
   region: string;
   bucket: string;
   accessKeyId: string;
-  /** Sealed for this project and this field. */
-  sealedSecretAccessKey: string;
+  /** Encrypted for this project and this field. */
+  encryptedSecretAccessKey: string;
   publicUrl: string | null;
   forcePathStyle: boolean;
   setAt: Date;
@@ -76,7 +76,7 @@ export interface ProjectStorage {
 export interface ProjectHook {
   id: ObjectId;
   event: string;
-  /** What is called, sealed: an address with its signing secret, or a file's handler. */
+  /** What is called, encrypted: an address with its signing secret, or a file's handler. */
   target: string;
   /** What becomes of the request when the handler gives no proper answer. */
   onFailure: 'refuse' | 'allow';
@@ -101,7 +101,7 @@ export interface Project {
   hooks?: ProjectHook[];
   /**
    * Own code: the folder of its files, the variables that they see, their key of the API, and what signs single calls,
-   * both sealed.
+   * both encrypted.
    */
   ownCode?: { dir?: string; env?: string[]; key?: string; keyId?: ObjectId; calls?: string };
   state: 'active' | 'deleting';

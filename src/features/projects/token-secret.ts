@@ -2,12 +2,12 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { generateTokenKey, prepareTokenKey, type TokenAlgorithm, type TokenKey } from '../../platform/secrets/jwt.js';
 import { randomToken } from '../../platform/ids.js';
-import type { SealedPlace } from '../../platform/secrets/reseal.js';
+import type { EncryptedPlace } from '../../platform/secrets/reencrypt.js';
 import type { Project, TokenSecret } from './project.js';
 import { PROJECTS } from './project-store.js';
 import { cacheRegion } from '../../platform/cache.js';
 
-/** A new secret for a project's access tokens, sealed and bound to that project. */
+/** A new secret for a project's access tokens, encrypted and bound to that project. */
 export function generateTokenSecret(
   app: Pick<App, 'secrets' | 'clock'>,
   projectId: ObjectId,
@@ -15,7 +15,7 @@ export function generateTokenSecret(
 ): TokenSecret {
   return {
     kid: randomToken(9),
-    sealed: app.secrets.seal(generateTokenKey(algorithm), sealContext(projectId)),
+    encrypted: app.secrets.encrypt(generateTokenKey(algorithm), encryptionContext(projectId)),
     createdAt: new Date(app.clock.now()),
     ...(algorithm !== 'HS256' && { algorithm }),
   };
@@ -38,7 +38,10 @@ export function findTokenKey(app: App, project: Project, kid: string): TokenKey 
   const kept = app.cache.peek(TOKEN_KEYS, project._id.toHexString());
   const known = kept?.byKid.get(kid);
   if (known) return known;
-  const key = prepareTokenKey(app.secrets.open(secret.sealed, sealContext(project._id)), secret.algorithm ?? 'HS256');
+  const key = prepareTokenKey(
+    app.secrets.decrypt(secret.encrypted, encryptionContext(project._id)),
+    secret.algorithm ?? 'HS256',
+  );
   const keys = kept ?? { byKid: new Map<string, TokenKey>() };
   keys.byKid.set(kid, key);
   app.cache.keep(TOKEN_KEYS, project._id.toHexString(), keys);
@@ -95,16 +98,16 @@ function isLive(secret: TokenSecret, nowMs: number): boolean {
   return secret.expiresAt === undefined || secret.expiresAt.getTime() > nowMs;
 }
 
-const sealContext = (projectId: ObjectId): string => `project:${projectId.toHexString()}:token-secret`;
+const encryptionContext = (projectId: ObjectId): string => `project:${projectId.toHexString()}:token-secret`;
 
-export const SEALED_TOKEN_SECRETS: SealedPlace = {
+export const ENCRYPTED_TOKEN_SECRETS: EncryptedPlace = {
   collection: PROJECTS,
   fields: (record) => {
     const { _id, tokenSecrets } = record as Project;
-    return tokenSecrets.map(({ sealed }, index) => ({
-      path: `tokenSecrets.${index}.sealed`,
-      sealed,
-      context: sealContext(_id),
+    return tokenSecrets.map(({ encrypted }, index) => ({
+      path: `tokenSecrets.${index}.encrypted`,
+      encrypted,
+      context: encryptionContext(_id),
     }));
   },
 };

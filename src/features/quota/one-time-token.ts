@@ -16,8 +16,8 @@ interface OneTimeToken {
   _id: string;
   purpose: string;
   projectId: ObjectId;
-  /** What the step rests on, as extended JSON, sealed. */
-  sealed: string;
+  /** What the step rests on, as extended JSON, encrypted. */
+  encrypted: string;
   tries: number;
   expiresAt: Date;
   updatedAt: Date;
@@ -60,9 +60,9 @@ export function oneTimeTokens<H extends object>(purpose: string, lifetimeMs: num
     const known = stored as OneTimeToken | null;
     const leftMs = (known?.expiresAt.getTime() ?? 0) - app.clock.now();
     if (known?.purpose !== purpose || leftMs <= 0 || leftMs > lifetimeMs + CLOCKS_DIFFER_MS) return null;
-    const { _id, projectId, sealed } = known;
+    const { _id, projectId, encrypted } = known;
     if (project && !projectId.equals(project._id)) return null;
-    const held = EJSON.parse(app.secrets.open(sealed, sealContext(_id))) as H;
+    const held = EJSON.parse(app.secrets.decrypt(encrypted, encryptionContext(_id))) as H;
     if (accepts && !accepts(held)) return null;
     return { projectId, held, use: (tx) => useUp(tx, _id) };
   };
@@ -72,7 +72,7 @@ export function oneTimeTokens<H extends object>(purpose: string, lifetimeMs: num
       const _id = sha256Hex(token);
       await keepToken(app, {
         ...{ _id, purpose, projectId, tries: 0, updatedAt: now },
-        sealed: app.secrets.seal(EJSON.stringify(held), sealContext(_id)),
+        encrypted: app.secrets.encrypt(EJSON.stringify(held), encryptionContext(_id)),
         expiresAt: new Date(now.getTime() + lifetimeMs),
       });
       return token;
@@ -112,8 +112,8 @@ const keepToken = (app: App, token: OneTimeToken): Promise<true> => keepRecord(a
 
 /** Notes that somebody else's token was used, by an id of it; false where it was before. */
 export async function noteUsed(app: App, projectId: ObjectId, _id: string, expiresAt: Date): Promise<boolean> {
-  const used = { _id, purpose: 'used', projectId, sealed: '', tries: 0, expiresAt, updatedAt: expiresAt };
+  const used = { _id, purpose: 'used', projectId, encrypted: '', tries: 0, expiresAt, updatedAt: expiresAt };
   return (await unlessDuplicate(keepToken(app, used))) !== null;
 }
 
-const sealContext = (id: string): string => `one-time-token:${id}`;
+const encryptionContext = (id: string): string => `one-time-token:${id}`;

@@ -6,7 +6,7 @@ import { AppError, conflict, unavailable } from '../../errors.js';
 import { inWorkFolder } from '../../platform/processes/work-folder.js';
 import { openDatabase, type Database, type Store } from '../../platform/database/database.js';
 import { findMoveMark, MOVES, writeMoveMark, type MoveMark } from '../../platform/database/move-mark.js';
-import { SEALING_KEYS } from '../../platform/secrets/sealing-keys.js';
+import { ENCRYPTION_KEYS } from '../../platform/secrets/encryption-keys.js';
 import { RESTORES } from '../../platform/database/restore-mark.js';
 import { AUDIT_LOG, type AuditEntry } from '../audit/audit-log.js';
 import { copyCollection, presentId, readExactly, readIndexes, readRaw } from './copy-collection.js';
@@ -232,7 +232,7 @@ async function requireOwnTarget(target: Database, source: string, databaseName: 
 }
 
 /** Collections that any command makes in a database by looking at it; the copy takes their place. */
-const LEFT_BY_LOOKING: ReadonlySet<string> = new Set(['migrations', SEALING_KEYS, AUDIT_LOG]);
+const LEFT_BY_LOOKING: ReadonlySet<string> = new Set(['migrations', ENCRYPTION_KEYS, AUDIT_LOG]);
 
 async function isUnused(target: Database): Promise<boolean> {
   for (const name of await target.listNames()) {

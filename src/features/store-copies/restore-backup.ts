@@ -5,7 +5,7 @@ import type { IndexDescription } from 'mongodb';
 import type { App } from '../../app.js';
 import { AppError, conflict, invalid, outOfSpace } from '../../errors.js';
 import { replaceMasterKey } from '../../platform/secrets/master-key.js';
-import type { SealedField } from '../../platform/secrets/reseal.js';
+import type { EncryptedField } from '../../platform/secrets/reencrypt.js';
 import {
   beginRestore,
   endRestore,
@@ -17,7 +17,7 @@ import {
 import { makeDirectory, syncPath } from '../../platform/durable-files.js';
 import { openSecretBox, type SecretBox } from '../../platform/secrets/secret-box.js';
 import { deletion, pathsOf, fileStore } from '../files/file.js';
-import { SEALED_PLACES } from './rotate-secrets.js';
+import { ENCRYPTED_PLACES } from './rotate-secrets.js';
 import { listProjects } from '../projects/list-projects.js';
 import { damaged, readArchive, type ArchiveLine } from './backup-archive.js';
 import { COPY_BATCH_BYTES, BATCH_DOCUMENTS, readExactly } from './copy-collection.js';
@@ -31,7 +31,7 @@ export interface RestoreReport {
 
 /**
  * Reads an archive from end to end before anything is changed. 400 BACKUP_DAMAGED; 409 for one of a newer version, or
- * whose sealed secrets could not be opened with this configuration.
+ * whose encrypted secrets could not be opened with this configuration.
  */
 export async function verifyBackup(
   app: App,
@@ -42,7 +42,7 @@ export async function verifyBackup(
   let collection = '';
   let secrets: SecretBox | null = null;
   let documentBytes = 0;
-  const sealed = { opened: 0, foreign: 0 };
+  const encrypted = { opened: 0, foreign: 0 };
   // An objection to the backup counts only once its checksum is met: until then it may be a changed byte that
   // speaks.
   let refusal: unknown = null;
@@ -68,9 +68,9 @@ export async function verifyBackup(
       } else if ('document' in line && collection === 'migrations') {
         judge(() => refuseNewer(line.document, knownMigrations));
       } else if ('document' in line && secrets) {
-        for (const { fields } of SEALED_PLACES.filter((place) => place.collection === collection)) {
+        for (const { fields } of ENCRYPTED_PLACES.filter((place) => place.collection === collection)) {
           for (const field of fields(deserialize(Buffer.from(line.document, 'base64')))) {
-            sealed[opensField(secrets, field) ? 'opened' : 'foreign']++;
+            encrypted[opensField(secrets, field) ? 'opened' : 'foreign']++;
           }
         }
       }
@@ -81,10 +81,10 @@ export async function verifyBackup(
   }
   if (refusal !== null) throw refusal as Error;
   // A single one may have been lost before the backup was made.
-  if (sealed.foreign > 0 && sealed.opened === 0) {
+  if (encrypted.foreign > 0 && encrypted.opened === 0) {
     throw conflict(
       'SECRET_KEY_FOREIGN',
-      'Not one of the backup’s sealed secrets can be opened: set BSVC_SECRET_KEY to the one that was set when it was made.',
+      'Not one of the backup’s encrypted secrets can be opened: set BSVC_SECRET_KEY to the one that was set when it was made.',
     );
   }
   return { ...head!, documentBytes };
@@ -109,9 +109,9 @@ export async function requireSpace({ db, config: { dataDir } }: App, documentByt
   );
 }
 
-function opensField(secrets: SecretBox, { sealed, context }: SealedField): boolean {
+function opensField(secrets: SecretBox, { encrypted, context }: EncryptedField): boolean {
   try {
-    secrets.open(sealed, context);
+    secrets.decrypt(encrypted, context);
     return true;
   } catch {
     return false;
@@ -280,14 +280,14 @@ function refuseForeignKey({ config }: App, secretKey: string | null): void {
   if (secretKey === null && !config.secretKey) {
     throw conflict(
       'SECRET_KEY_MISSING',
-      'The backup was sealed with a master key of its own: set BSVC_SECRET_KEY to the one that was set when it was made.',
+      'The backup was encrypted with a master key of its own: set BSVC_SECRET_KEY to the one that was set when it was made.',
     );
   }
   const given = config.secretKey?.split(',').map((key) => key.trim());
   if (secretKey !== null && given && !given.includes(secretKey.split(',')[0]!)) {
     throw conflict(
       'SECRET_KEY_FOREIGN',
-      'The backup was sealed with the generated key of its data directory: add that directory’s secret.key to BSVC_SECRET_KEY, after a comma.',
+      'The backup was encrypted with the generated key of its data directory: add that directory’s secret.key to BSVC_SECRET_KEY, after a comma.',
     );
   }
 }

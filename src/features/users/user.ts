@@ -24,9 +24,9 @@ export interface Account {
   /** Granted by the project (accounts.md 3), where it has no field `roles` of its own. */
   roles?: string[];
   /** The second factor that sign-ins ask for; `lastStep` is the last 30 seconds whose code was taken. */
-  totp?: { sealed: string; since: Date; lastStep: number } | null;
+  totp?: { encrypted: string; since: Date; lastStep: number } | null;
   /** A secret that its user has not confirmed yet. */
-  totpPending?: { sealed: string; until: Date } | null;
+  totpPending?: { encrypted: string; until: Date } | null;
   /** Codes that stand in for the app once each, keyed by its secret. */
   recovery?: string[] | null;
   /** Changes when the account passes to another owner or its factors are reset: only passkeys that bear it count. */

@@ -6,10 +6,10 @@ import { unlessDuplicate } from '../../platform/database/database.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { findObjectId } from '../../platform/ids.js';
 import { type ProjectWebhooks, type Webhook, type WebhookSecret, SECRET_OVERLAP_MS } from './webhook.js';
-import { openTarget, sealTarget, sealContext } from './webhook-target.js';
+import { openTarget, encryptTarget, encryptionContext } from './webhook-target.js';
 import { cacheRegion } from '../../platform/cache.js';
 import { generateWebhookSecret } from './deliveries/sign-delivery.js';
-import type { SealedPlace } from '../../platform/secrets/reseal.js';
+import type { EncryptedPlace } from '../../platform/secrets/reencrypt.js';
 import type { Project } from '../projects/project.js';
 
 const WEBHOOKS = 'project_webhooks';
@@ -60,7 +60,7 @@ export async function changeWebhooks(
 ): Promise<void> {
   for (;;) {
     const { revision, webhooks } = await readProjectWebhooks(app, projectId);
-    const next = change(webhooks).map((webhook) => sealTarget(app, projectId, webhook));
+    const next = change(webhooks).map((webhook) => encryptTarget(app, projectId, webhook));
     if (await storeWebhooks(app, { _id: projectId, revision: revision + 1, webhooks: next })) break;
   }
   forgetWebhooks(app, projectId);
@@ -110,8 +110,8 @@ export function createWebhookSecret(
   webhookId: ObjectId,
 ): { value: string; secret: WebhookSecret } {
   const value = generateWebhookSecret();
-  const sealed = app.secrets.seal(value, sealContext(projectId, webhookId));
-  return { value, secret: { sealed, createdAt: new Date(app.clock.now()), expiresAt: null } };
+  const encrypted = app.secrets.encrypt(value, encryptionContext(projectId, webhookId));
+  return { value, secret: { encrypted, createdAt: new Date(app.clock.now()), expiresAt: null } };
 }
 
 /** The secrets that sign now, newest first. */
@@ -119,20 +119,20 @@ export function openLiveSecrets(app: Pick<App, 'secrets' | 'clock'>, projectId: 
   const nowMs = app.clock.now();
   return webhook.secrets
     .filter(({ expiresAt }) => expiresAt === null || expiresAt.getTime() > nowMs)
-    .map(({ sealed }) => app.secrets.open(sealed, sealContext(projectId, webhook.id)));
+    .map(({ encrypted }) => app.secrets.decrypt(encrypted, encryptionContext(projectId, webhook.id)));
 }
 
-export const SEALED_WEBHOOK_SECRETS: SealedPlace = {
+export const ENCRYPTED_WEBHOOK_SECRETS: EncryptedPlace = {
   collection: WEBHOOKS,
   fields: (record) => {
     const { _id, webhooks } = record as ProjectWebhooks;
     return webhooks.flatMap((webhook, at) => {
-      const context = sealContext(_id, webhook.id);
+      const context = encryptionContext(_id, webhook.id);
       return [
-        { path: `webhooks.${at}.target`, sealed: webhook.target, context },
-        ...webhook.secrets.map(({ sealed }, index) => ({
-          path: `webhooks.${at}.secrets.${index}.sealed`,
-          sealed,
+        { path: `webhooks.${at}.target`, encrypted: webhook.target, context },
+        ...webhook.secrets.map(({ encrypted }, index) => ({
+          path: `webhooks.${at}.secrets.${index}.encrypted`,
+          encrypted,
           context,
         })),
       ];

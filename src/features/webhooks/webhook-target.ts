@@ -47,17 +47,17 @@ export function checkHeaders(headers: Readonly<Record<string, string>>): Record<
   return Object.fromEntries(entries);
 }
 
-export const sealContext = (projectId: ObjectId, webhookId: ObjectId): string =>
+export const encryptionContext = (projectId: ObjectId, webhookId: ObjectId): string =>
   `project:${projectId.toHexString()}:webhook:${webhookId.toHexString()}`;
 
 /** The webhook as it is stored: the address may hold a token, and headers mostly do. */
-export function sealTarget(app: Pick<App, 'secrets'>, projectId: ObjectId, webhook: Webhook): StoredWebhook {
+export function encryptTarget(app: Pick<App, 'secrets'>, projectId: ObjectId, webhook: Webhook): StoredWebhook {
   const { url, headers, ...rest } = webhook;
   const target: Target = { url, headers };
-  return { ...rest, target: app.secrets.seal(JSON.stringify(target), sealContext(projectId, webhook.id)) };
+  return { ...rest, target: app.secrets.encrypt(JSON.stringify(target), encryptionContext(projectId, webhook.id)) };
 }
 
 export function openTarget(app: Pick<App, 'secrets'>, projectId: ObjectId, stored: StoredWebhook): Webhook {
   const { target, ...rest } = stored;
-  return { ...rest, ...(JSON.parse(app.secrets.open(target, sealContext(projectId, stored.id))) as Target) };
+  return { ...rest, ...(JSON.parse(app.secrets.decrypt(target, encryptionContext(projectId, stored.id))) as Target) };
 }

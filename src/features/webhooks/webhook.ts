@@ -1,9 +1,9 @@
 import type { ObjectId } from 'bson';
 import { DAY_MS } from '../../platform/time/clock.js';
 
-/** A signing secret, sealed. During a rotation's overlap there are several; all of them sign. */
+/** A signing secret, encrypted. During a rotation's overlap there are several; all of them sign. */
 export interface WebhookSecret {
-  sealed: string;
+  encrypted: string;
   createdAt: Date;
   /** After this moment it no longer signs; null = until it is rotated. */
   expiresAt: Date | null;

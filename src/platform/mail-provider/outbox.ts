@@ -1,20 +1,20 @@
 import type { Clock } from '../time/clock.js';
 import { type Database, type Store, unlessDuplicate } from '../database/database.js';
-import type { SealedPlace } from '../secrets/reseal.js';
+import type { EncryptedPlace } from '../secrets/reencrypt.js';
 import type { SecretBox } from '../secrets/secret-box.js';
 import type { MailProvider, OutgoingMail } from './mail-provider.js';
 
 export const MAIL_OUTBOX = 'mail_outbox';
 
 /**
- * A message kept instead of sent: what the default provider does, for development and for `bsvc mail outbox`. Sealed,
- * as mails carry codes that open accounts.
+ * A message kept instead of sent: what the default provider does, for development and for `bsvc mail outbox`.
+ * Encrypted, as mails carry codes that open accounts.
  */
 interface StoredMessage {
   /** The idempotency key it was handed over with. */
   _id: string;
   to: string[];
-  sealed: string;
+  encrypted: string;
   createdAt: Date;
 }
 
@@ -24,14 +24,14 @@ export interface OutboxMessage extends OutgoingMail {
 }
 
 const outboxStore = (db: Database): Store<StoredMessage> => db.collection<StoredMessage>(MAIL_OUTBOX);
-const sealContext = (id: string): string => `mail-outbox:${id}`;
+const encryptionContext = (id: string): string => `mail-outbox:${id}`;
 
-export function openOutbox(db: Database, clock: Clock, box: Pick<SecretBox, 'seal'>): MailProvider {
+export function openOutbox(db: Database, clock: Clock, box: Pick<SecretBox, 'encrypt'>): MailProvider {
   return {
     name: 'outbox',
     async send(mail, idempotencyKey) {
-      const sealed = box.seal(JSON.stringify(mail), sealContext(idempotencyKey));
-      const kept = { _id: idempotencyKey, to: mail.to, sealed, createdAt: new Date(clock.now()) };
+      const encrypted = box.encrypt(JSON.stringify(mail), encryptionContext(idempotencyKey));
+      const kept = { _id: idempotencyKey, to: mail.to, encrypted, createdAt: new Date(clock.now()) };
       await unlessDuplicate(outboxStore(db).insertOne(kept));
       return { outcome: 'accepted', id: idempotencyKey, isKept: true };
     },
@@ -41,7 +41,7 @@ export function openOutbox(db: Database, clock: Clock, box: Pick<SecretBox, 'sea
 
 /** The kept messages, newest first; only those to one address when `to` is given. */
 export async function listOutbox(
-  app: { db: Database; secrets: Pick<SecretBox, 'open'> },
+  app: { db: Database; secrets: Pick<SecretBox, 'decrypt'> },
   options: { to?: string; limit?: number } = {},
 ): Promise<OutboxMessage[]> {
   const stored = await outboxStore(app.db)
@@ -49,20 +49,20 @@ export async function listOutbox(
     .sort({ createdAt: -1, _id: -1 })
     .limit(options.limit ?? 50)
     .toArray();
-  return stored.map(({ _id, sealed, createdAt }) => ({
+  return stored.map(({ _id, encrypted, createdAt }) => ({
     id: _id,
     createdAt,
-    ...(JSON.parse(app.secrets.open(sealed, sealContext(_id))) as OutgoingMail),
+    ...(JSON.parse(app.secrets.decrypt(encrypted, encryptionContext(_id))) as OutgoingMail),
   }));
 }
 
 /** The message that was handed over with a key, as the outbox keeps it; null when it keeps none. */
 export async function findInOutbox(
-  app: { db: Database; secrets: Pick<SecretBox, 'open'> },
+  app: { db: Database; secrets: Pick<SecretBox, 'decrypt'> },
   key: string,
 ): Promise<OutgoingMail | null> {
   const kept = await outboxStore(app.db).findOne({ _id: key });
-  return kept && (JSON.parse(app.secrets.open(kept.sealed, sealContext(key))) as OutgoingMail);
+  return kept && (JSON.parse(app.secrets.decrypt(kept.encrypted, encryptionContext(key))) as OutgoingMail);
 }
 
 /** Removes kept messages by the keys they were handed over with. */
@@ -82,10 +82,10 @@ export async function forgetOutbox(db: Database, until: Date, most: number): Pro
   return ids.length;
 }
 
-export const SEALED_OUTBOX: SealedPlace = {
+export const ENCRYPTED_OUTBOX: EncryptedPlace = {
   collection: MAIL_OUTBOX,
   fields: (record) => {
-    const { _id, sealed } = record as StoredMessage;
-    return [{ path: 'sealed', sealed, context: sealContext(_id) }];
+    const { _id, encrypted } = record as StoredMessage;
+    return [{ path: 'encrypted', encrypted, context: encryptionContext(_id) }];
   },
 };

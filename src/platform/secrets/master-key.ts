@@ -17,8 +17,8 @@ export function hasMasterKey(dataDir: string): boolean {
 
 /**
  * A reader of the master key kept in the data directory. When there is none at first it makes one if `mayMake`, else it
- * throws 409 MASTER_KEY_MISSING: something is sealed already. A file that cannot be read later, or is gone, changes
- * nothing: under another key nothing that is sealed would open any more.
+ * throws 409 MASTER_KEY_MISSING: something is encrypted already. A file that cannot be read later, or is gone, changes
+ * nothing: under another key nothing that is encrypted would open any more.
  */
 export function openMasterKey(dataDir: string, mayMake: boolean): () => string {
   const path = join(dataDir, FILE_NAME);
@@ -60,7 +60,7 @@ export function readOrCreateMasterKey(dataDir: string): string {
 function masterKeyMissing(path: string): Error {
   return conflict(
     'MASTER_KEY_MISSING',
-    `${path} is missing, and what is stored was sealed with the master key in it. Put a copy of the file back, or name its content in BSVC_SECRET_KEY; "bsvc restore" of a backup brings data and key.`,
+    `${path} is missing, and what is stored was encrypted with the master key in it. Put a copy of the file back, or name its content in BSVC_SECRET_KEY; "bsvc restore" of a backup brings data and key.`,
   );
 }
 
@@ -70,9 +70,9 @@ export function findMasterKey(dataDir: string): string | null {
 }
 
 /**
- * Puts a new key in front of those in the data directory's file: it seals from now on, the others still open. 409
+ * Puts a new key in front of those in the data directory's file: it encrypts from now on, the others still open. 409
  * ROTATION_UNDER_WAY while another process does so: of two that read the same keys, the later would take away the
- * other's, and what that sealed could not be opened any more.
+ * other's, and what that encrypted could not be opened any more.
  */
 export function prependMasterKey(dataDir: string): void {
   const lock = join(dataDir, `${FILE_NAME}.lock`);
@@ -93,7 +93,7 @@ export function prependMasterKey(dataDir: string): void {
 }
 
 /**
- * Puts another key, or list of keys, in the place of the data directory's own: what the present one sealed opens no
+ * Puts another key, or list of keys, in the place of the data directory's own: what the present one encrypted opens no
  * more. One rename.
  */
 export function replaceMasterKey(dataDir: string, key: string): void {
@@ -103,7 +103,7 @@ export function replaceMasterKey(dataDir: string, key: string): void {
 
 /**
  * A file aside, which gets its name when its whole content is on the disk: a power cut must not take a key from what it
- * has sealed.
+ * has encrypted.
  */
 function writeDraft(dataDir: string, key: string): string {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });

@@ -3,21 +3,21 @@ import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, ran
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Seals short texts with the master keys (AES-256-GCM) and derives keys from them for other purposes. */
+/** Encrypts short texts with the master keys (AES-256-GCM) and derives keys from them for other purposes. */
 export interface SecretBox {
   /**
-   * Sealed text `v1.<key id>.<base64url>`; it opens only with the same `context`, so that it cannot be copied to
-   * another project or field.
+   * Encrypted text `v1.<key id>.<base64url>`; it can be decrypted only with the same `context`, so that it cannot be
+   * copied to another project or field.
    */
-  seal(text: string, context: string): string;
-  /** The sealed text; throws when the key is gone, the context is another or a bit was changed. */
-  open(sealed: string, context: string): string;
-  /** Ids of the keys, newest first; sealed texts name the id of theirs. */
+  encrypt(text: string, context: string): string;
+  /** The plain text. Throws if the key is missing, the context differs or the text was changed. */
+  decrypt(encrypted: string, context: string): string;
+  /** Ids of the keys, newest first; encrypted texts name the id of theirs. */
   keyIds(): string[];
   /** Looks for new master keys now. */
   reload(): void;
-  /** True when `sealed` was made with an older key than the newest. */
-  isOld(sealed: string): boolean;
+  /** True when `encrypted` was made with an older key than the newest. */
+  isOld(encrypted: string): boolean;
   /** Keyed SHA-256 of `text` under the newest key as base64url; `purpose` keeps uses apart. */
   mac(purpose: string, text: string): string;
   /** `mac` under every key, newest first: for checking what was made before a rotation. */
@@ -27,7 +27,7 @@ export interface SecretBox {
 interface BoxKey {
   id: string;
   master: Buffer;
-  sealing: Buffer;
+  encryption: Buffer;
 }
 
 /** The longest time for which newly configured keys go unnoticed. */
@@ -35,8 +35,8 @@ const RELOAD_MS = 1_000;
 
 /**
  * Opens a box on the master keys: texts, comma-separated, newest first. A function is asked again about once a second,
- * so that a rotation reaches running processes, and at once when a secret was sealed with a key that is not known yet.
- * It is asked when the box is first used, not before.
+ * so that a rotation reaches running processes, and at once when a secret was encrypted with a key that is not known
+ * yet. It is asked when the box is first used, not before.
  */
 export function openSecretBox(masterKeys: string | (() => string)): SecretBox {
   const readKeys = typeof masterKeys === 'string' ? () => masterKeys : masterKeys;
@@ -68,7 +68,7 @@ export function openSecretBox(masterKeys: string | (() => string)): SecretBox {
       reload();
       key = keys.find((candidate) => candidate.id === id);
     }
-    if (!key) throw new Error(`the master key ${id} that sealed this secret is not among the configured ones`);
+    if (!key) throw new Error(`the master key ${id} that encrypted this secret is not among the configured ones`);
     return key;
   };
   const deriveKey = (key: BoxKey, purpose: string): Buffer => {
@@ -87,35 +87,35 @@ export function openSecretBox(masterKeys: string | (() => string)): SecretBox {
   return {
     keyIds: () => current().map(({ id }) => id),
     reload,
-    seal(text, context) {
+    encrypt(text, context) {
       const newest = current()[0]!;
       const iv = randomBytes(IV_BYTES);
-      const cipher = createCipheriv('aes-256-gcm', newest.sealing, iv);
+      const cipher = createCipheriv('aes-256-gcm', newest.encryption, iv);
       cipher.setAAD(Buffer.from(context));
       const body = Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
       return `v1.${newest.id}.${body.toString('base64url')}`;
     },
-    open(sealed, context) {
-      const [version, keyId, body] = sealed.split('.');
-      if (version !== 'v1' || !body) throw new Error('not a sealed secret');
+    decrypt(encrypted, context) {
+      const [version, keyId, body] = encrypted.split('.');
+      if (version !== 'v1' || !body) throw new Error('not an encrypted secret');
       const key = requireKey(keyId);
       const bytes = Buffer.from(body, 'base64url');
-      const decipher = createDecipheriv('aes-256-gcm', key.sealing, bytes.subarray(0, IV_BYTES), {
+      const decipher = createDecipheriv('aes-256-gcm', key.encryption, bytes.subarray(0, IV_BYTES), {
         authTagLength: TAG_BYTES,
       });
       decipher.setAAD(Buffer.from(context));
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
       return decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
     },
-    isOld: (sealed) => sealed.split('.')[1] !== current()[0]!.id,
+    isOld: (encrypted) => encrypted.split('.')[1] !== current()[0]!.id,
     mac: (purpose, text) => mac(current()[0]!, purpose, text),
     macs: (purpose, text) => current().map((key) => mac(key, purpose, text)),
   };
 }
 
-/** The id of the key that sealed a text. */
-export function keyIdOf(sealed: string): string {
-  return sealed.split('.')[1] ?? '';
+/** The id of the key that encrypted a text. */
+export function keyIdOf(encrypted: string): string {
+  return encrypted.split('.')[1] ?? '';
 }
 
 function readKey(text: string): BoxKey {
@@ -123,6 +123,6 @@ function readKey(text: string): BoxKey {
   return {
     id: createHash('sha256').update('id').update(master).digest('hex').slice(0, 8),
     master,
-    sealing: Buffer.from(hkdfSync('sha256', master, 'bsvc', 'seal', 32)),
+    encryption: Buffer.from(hkdfSync('sha256', master, 'bsvc', 'encrypt', 32)),
   };
 }

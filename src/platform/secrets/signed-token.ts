@@ -13,7 +13,11 @@ export interface TokenForm {
 }
 
 /** The text as a token. */
-export function sealToken(secrets: Pick<SecretBox, 'mac'>, { purpose, signed }: TokenForm, text: string): string {
+export function createSignedToken(
+  secrets: Pick<SecretBox, 'mac'>,
+  { purpose, signed }: TokenForm,
+  text: string,
+): string {
   const payload = Buffer.from(text).toString('base64url');
   return `${payload}.${secrets.mac(purpose, signed(payload))}`;
 }

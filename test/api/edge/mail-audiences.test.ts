@@ -165,7 +165,7 @@ describe('the project’s own mail key', () => {
     });
   });
 
-  it('is stored sealed, and does not open in another project', async () => {
+  it('is stored encrypted, and does not open in another project', async () => {
     const key = 're_secret_of_this_project';
     const own = await setMailSettings(test.app, owner.project, { providerApiKey: key });
     expect(JSON.stringify(own)).not.toContain(key);

@@ -138,22 +138,22 @@ describe('bsvc backup and restore', () => {
     third.remove();
   });
 
-  it('tells that the master key is missing when the backup was sealed with one of its own', async () => {
-    const sealed = openCliHome();
+  it('tells that the master key is missing when the backup was encrypted with one of its own', async () => {
+    const encrypted = openCliHome();
     const env = { BSVC_SECRET_KEY: 'a-long-master-key-of-its-own-0123456789' };
-    await sealed.bsvc(['project', 'create', 'x'], { env });
-    await sealed.bsvc(['backup', '--out', 'sealed.backup'], { env });
+    await encrypted.bsvc(['project', 'create', 'x'], { env });
+    await encrypted.bsvc(['backup', '--out', 'encrypted.backup'], { env });
     const third = openCliHome();
-    const file = join(sealed.dir, 'sealed.backup');
+    const file = join(encrypted.dir, 'encrypted.backup');
     expect((await third.bsvc(['restore', file])).stderr).toContain('BSVC_SECRET_KEY');
     const wrong = { BSVC_SECRET_KEY: 'quite-another-master-key-9876543210' };
     expect(await third.bsvc(['restore', file], { env: wrong })).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('Not one of the backup’s sealed secrets can be opened') as string,
+      stderr: expect.stringContaining('Not one of the backup’s encrypted secrets can be opened') as string,
     });
     expect((await third.bsvc(['project', 'list', '-q'], { env })).stdout).toBe('');
     expect((await third.bsvc(['restore', file], { env })).code).toBe(0);
-    sealed.remove();
+    encrypted.remove();
     third.remove();
   });
 

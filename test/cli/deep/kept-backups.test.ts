@@ -38,7 +38,7 @@ const titles = async (from: typeof home): Promise<string> =>
   (await from.bsvc(['data', 'export', 'posts', '--project', 'shop'])).stdout;
 
 describe('bsvc backup --to', () => {
-  it('stores a sealed backup in a directory, which restore finds by its name and by latest', async () => {
+  it('stores an encrypted backup in a directory, which restore finds by its name and by latest', async () => {
     const to = join(home.dir, 'kept');
     const made = await home.bsvc(['backup', '--to', to, '--json']);
     const { file } = made.json<{ file: string }>();
@@ -48,7 +48,7 @@ describe('bsvc backup --to', () => {
     expect(listed.json()).toEqual([{ name: file, at: expect.any(String), bytes: stored.length }]);
     for (const named of [file, 'latest', join(to, file)]) {
       const other = newHome();
-      // The key that sealed it is the one thing that a new machine needs beside the file.
+      // The key that encrypted it is the one thing that a new machine needs beside the file.
       mkdirSync(join(other.dir, 'data'), { mode: 0o700 });
       writeFileSync(join(other.dir, 'data', 'secret.key'), `${secretKey()}\n`, { mode: 0o600 });
       const restored = await other.bsvc(['restore', named, '--yes'], { env: { BSVC_BACKUP_TO: to } });
@@ -57,7 +57,7 @@ describe('bsvc backup --to', () => {
     }
   });
 
-  it('stores in a bucket, sealed with a passphrase, and restores from there without the key', async () => {
+  it('stores in a bucket, encrypted with a passphrase, and restores from there without the key', async () => {
     const env = { ...s3, BSVC_BACKUP_PASSPHRASE: 'correct horse battery staple' };
     const made = await home.bsvc(['backup', '--to', 's3://uploads/nightly', '--json'], { env });
     const { file } = made.json<{ file: string }>();

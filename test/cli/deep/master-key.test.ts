@@ -121,7 +121,7 @@ describe('a master key', () => {
 
   it('is asked for by a store of an older version too, which noted none', async () => {
     const env = { BSVC_DATA_DIR: join(home.dir, 'data') };
-    await withApp(env, (app) => app.db.collection('sealing_keys').drop());
+    await withApp(env, (app) => app.db.collection('encryption_keys').drop());
     rmSync(keyFile);
     expect((await home.bsvc(['project', 'list'])).stderr).toContain('secret.key is missing');
     writeFileSync(keyFile, key);

@@ -77,7 +77,7 @@ const wireEnv = () => ({
 });
 
 describe('bsvc move-to', () => {
-  it('makes a MongoDB answer as the embedded store did, sealed secrets included', async () => {
+  it('makes a MongoDB answer as the embedded store did, encrypted secrets included', async () => {
     const get = async (url: string, path: string): Promise<unknown> =>
       (await fetch(`${url}/api${path}`, { headers: { 'x-api-key': secret } })).json();
     const paths = ['/data/posts?limit=50&sort=price', '/data/posts?title=t42', '/data/posts?count=true&tags_in=a'];
@@ -103,8 +103,8 @@ describe('bsvc move-to', () => {
     expect(await Promise.all(paths.map((path) => get(moved.ready.url, path)))).toEqual(before);
     await moved.stop();
     const rotated = { ...wireEnv(), BSVC_SECRET_KEY: `newest-key-of-all-0123456789,${wireEnv().BSVC_SECRET_KEY}` };
-    const resealed = await bsvc(['secrets', 'rotate', '--json'], { env: rotated });
-    expect(resealed.json<{ resealed: number }>().resealed).toBeGreaterThan(1);
+    const reencrypted = await bsvc(['secrets', 'rotate', '--json'], { env: rotated });
+    expect(reencrypted.json<{ reencrypted: number }>().reencrypted).toBeGreaterThan(1);
     const acts = (await bsvc(['audit', '--json'], { env: rotated })).json<{ action: string; outcome: string }[]>();
     expect(acts.find(({ action }) => action === 'move-to')).toMatchObject({ outcome: 'done' });
   });
@@ -280,8 +280,8 @@ describe('bsvc move-to', () => {
   });
 
   it('takes an address with a password from the environment or standard input only', async () => {
-    const sealed = uri.replace('//', '//ada:hush@');
-    const refused = await bsvc(['move-to', sealed]);
+    const encrypted = uri.replace('//', '//ada:hush@');
+    const refused = await bsvc(['move-to', encrypted]);
     expect({ code: refused.code, stderr: refused.stderr }).toEqual({
       code: 2,
       stderr: expect.stringContaining('--uri-env') as string,

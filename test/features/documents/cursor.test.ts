@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import { describe, expect, it } from 'vitest';
 import {
   openCursor,
-  sealCursor,
+  signCursor,
   type CursorScope,
   type CursorState,
 } from '../../../src/features/documents/query/cursor.js';
@@ -47,22 +47,22 @@ describe('a cursor', () => {
     position,
   ])('gives back the position it was made of: %j', (...keys) => {
     const given = { position: keys, total: 1_000_000 };
-    expect(openCursor(secrets, scope, sealCursor(secrets, scope, given))).toEqual(given);
+    expect(openCursor(secrets, scope, signCursor(secrets, scope, given))).toEqual(given);
   });
 
   it('of an earlier version, which carried no total, stays good', () => {
     const old = { position, total: null };
-    expect(openCursor(secrets, scope, sealCursor(secrets, scope, old))).toEqual(old);
+    expect(openCursor(secrets, scope, signCursor(secrets, scope, old))).toEqual(old);
   });
 
   it('does not mind the order of the filter', () => {
-    const cursor = sealCursor(secrets, scope, state);
+    const cursor = signCursor(secrets, scope, state);
     expect(openCursor(secrets, { ...scope, conditions: [...scope.conditions].reverse() }, cursor)).toEqual(state);
   });
 
   it('of one user is refused by the list of another, and of everybody', () => {
     const mine = { ...scope, readable: { userId: 'a' } };
-    const cursor = sealCursor(secrets, mine, state);
+    const cursor = signCursor(secrets, mine, state);
     expect(openCursor(secrets, mine, cursor)).toEqual(state);
     for (const readable of [{ userId: 'b' }, { ownerId: 'a' }, null]) {
       expect(caught(() => openCursor(secrets, { ...mine, readable }, cursor))).toEqual(refused);
@@ -78,12 +78,12 @@ describe('a cursor', () => {
     ['a list with the trash', { includeDeleted: true }],
     ['a list of one user', { readable: { userId: 'a' } }],
   ])('is refused by %s', (_, other) => {
-    const cursor = sealCursor(secrets, scope, state);
+    const cursor = signCursor(secrets, scope, state);
     expect(caught(() => openCursor(secrets, { ...scope, ...other }, cursor))).toEqual(refused);
   });
 
   it('is refused when any character of it was changed', () => {
-    const cursor = sealCursor(secrets, scope, state);
+    const cursor = signCursor(secrets, scope, state);
     for (let at = 0; at < cursor.length; at++) {
       const other = cursor[at] === 'A' ? 'B' : 'A';
       const forged = cursor.slice(0, at) + other + cursor.slice(at + 1);
@@ -96,14 +96,14 @@ describe('a cursor', () => {
   });
 
   it('stays good when a newer master key is put in front', () => {
-    const cursor = sealCursor(secrets, scope, state);
+    const cursor = signCursor(secrets, scope, state);
     expect(openCursor(openSecretBox('second,first'), scope, cursor)).toEqual(state);
     expect(caught(() => openCursor(openSecretBox('second'), scope, cursor))).toEqual(refused);
   });
 
   it('cannot be made of values too long for a request line', () => {
     const long: SortKey[] = [{ rank: RANK.string, value: 'a'.repeat(4000) }];
-    expect(caught(() => sealCursor(secrets, scope, { position: long, total: 1 }))).toMatchObject({
+    expect(caught(() => signCursor(secrets, scope, { position: long, total: 1 }))).toMatchObject({
       code: 'INVALID_QUERY',
     });
   });

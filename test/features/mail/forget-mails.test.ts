@@ -64,7 +64,7 @@ it('removes more of them than are removed at once', async () => {
     return { ...queuedLog(test.app, owner.project._id, mail, { usingByok: false }), status: 'sent' as const };
   });
   await mailLogStore(test.app).insertMany(logs);
-  const texts = logs.map(({ _id }) => ({ _id: _id.toHexString(), to: [], sealed: '', createdAt: at }));
+  const texts = logs.map(({ _id }) => ({ _id: _id.toHexString(), to: [], encrypted: '', createdAt: at }));
   await test.app.db.collection<(typeof texts)[number]>('mail_outbox').insertMany(texts);
   await pass(11);
   expect(await kept()).toEqual({ logs: [], texts: [] });

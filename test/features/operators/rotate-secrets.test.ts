@@ -24,14 +24,16 @@ afterAll(() => test.close());
 const readKeys = async (): Promise<string> => (await readFile(join(test.dataDir, 'secret.key'), 'utf8')).trim();
 
 describe('bsvc secrets rotate', () => {
-  it('seals everything with a new key, so that the old one opens nothing', async () => {
+  it('encrypts everything with a new key, so that the old one opens nothing', async () => {
     const owner = await buildProject(test.app);
     const project = await setMailSettings(test.app, owner.project, { providerApiKey: 're_mine' });
     const oldKey = await readKeys();
-    const { newKey, resealed } = await rotateSecrets(test.app);
+    const { newKey, reencrypted } = await rotateSecrets(test.app);
     expect(newKey).toBe(true);
-    expect(resealed).toBeGreaterThanOrEqual(2);
-    expect((await rotateSecrets({ ...test.app, config: { ...test.app.config, secretKey: 'given' } })).resealed).toBe(0);
+    expect(reencrypted).toBeGreaterThanOrEqual(2);
+    expect((await rotateSecrets({ ...test.app, config: { ...test.app.config, secretKey: 'given' } })).reencrypted).toBe(
+      0,
+    );
     const stored = await requireProject(test.app, project.name);
     expect(findByokKey(test.app, stored)).toBe('re_mine');
     expect(() => findByokKey({ secrets: openSecretBox(oldKey) }, stored)).toThrow(/master key/);

@@ -20,8 +20,11 @@ beforeAll(async () => {
   email = buildEmail();
   refreshToken = (await client.signUp({ email })).headers['x-refresh-token'] as string;
   const context = `project:${owner.project._id.toHexString()}:token-secret`;
-  const sealed = openSecretBox('a key that nobody here has').seal('secret', context);
-  await projectStore(test.app).updateOne({ _id: owner.project._id }, { $set: { 'tokenSecrets.0.sealed': sealed } });
+  const encrypted = openSecretBox('a key that nobody here has').encrypt('secret', context);
+  await projectStore(test.app).updateOne(
+    { _id: owner.project._id },
+    { $set: { 'tokenSecrets.0.encrypted': encrypted } },
+  );
   // The key's use is noted once a minute: before what the tests compare.
   await test.app.backgroundTasks.idle();
   test.app.cache.forgetAll(TOKEN_KEYS);

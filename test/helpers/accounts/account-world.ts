@@ -108,7 +108,7 @@ export async function openAccountWorld(random: Random): Promise<AccountWorld> {
   const servers = await startServers(env, PROCESSES, random);
   const { _id: projectId } = project.project;
   const users = app.db.collection<User>(documentsName(defaultUsersCollection(projectId)));
-  const codes = app.db.collection<{ _id: string; sealedLetter?: string; sentAt: Date; dayTries?: number }>(
+  const codes = app.db.collection<{ _id: string; encryptedLetter?: string; sentAt: Date; dayTries?: number }>(
     ONE_TIME_CODES,
   );
   const known = new Set<string>();
@@ -124,7 +124,7 @@ export async function openAccountWorld(random: Random): Promise<AccountWorld> {
     async deliver() {
       const isDue = { state: 'queued' as const, runAt: { $lte: new Date() } };
       if ((await jobStore(app).countDocuments(isDue)) === 0) return;
-      const waiting = await codes.find({ sealedLetter: { $exists: true } }).toArray();
+      const waiting = await codes.find({ encryptedLetter: { $exists: true } }).toArray();
       const written = await Promise.all(waiting.map(({ _id }) => findLetter(app, _id)));
       await drainJobs(app);
       for (const { id, to, text: words = '' } of await listOutbox(app, { limit: 30 })) {

@@ -1,7 +1,12 @@
 import { EJSON, type Document } from 'bson';
 import { invalid, type AppError } from '../../../errors.js';
 import type { SecretBox } from '../../../platform/secrets/secret-box.js';
-import { MAX_TOKEN_CHARACTERS, openToken, sealToken, type TokenForm } from '../../../platform/secrets/signed-token.js';
+import {
+  MAX_TOKEN_CHARACTERS,
+  openToken,
+  createSignedToken,
+  type TokenForm,
+} from '../../../platform/secrets/signed-token.js';
 import type { Collection } from '../../collections/collection.js';
 import type { SortField } from './parse-sort.js';
 import { badQuery } from '../reply/query-text.js';
@@ -34,7 +39,7 @@ export interface CursorState {
 /**
  * The state after a page as opaque text that only the service can make. 400 when the sorted values are too long for it.
  */
-export function sealCursor(
+export function signCursor(
   secrets: Pick<SecretBox, 'mac'>,
   scope: CursorScope,
   { position, total }: CursorState,
@@ -44,19 +49,19 @@ export function sealCursor(
   if (Math.ceil((Buffer.byteLength(text) * 4) / 3) > MAX_TOKEN_CHARACTERS) {
     throw badQuery('sort: the values of a sorted field are too long to page by cursor; sort by a shorter field');
   }
-  return sealToken(secrets, formOf(scope), text);
+  return createSignedToken(secrets, formOf(scope), text);
 }
 
 /** The state that a cursor names. 400 INVALID_CURSOR unless the service made it for this very list. */
 export function openCursor(secrets: Pick<SecretBox, 'macs'>, scope: CursorScope, cursor: string): CursorState {
   const text = openToken(secrets, formOf(scope), cursor);
   if (text === null) throw badCursor();
-  const state = EJSON.parse(text) as SealedKey[] | { total: number; keys: SealedKey[] };
+  const state = EJSON.parse(text) as SignedKey[] | { total: number; keys: SignedKey[] };
   const [keys, total] = Array.isArray(state) ? [state, null] : [state.keys, state.total];
   return { position: keys.map(([rank, value]) => (rank === RANK.empty ? { rank } : { rank, value })), total };
 }
 
-type SealedKey = [SortKey['rank'], unknown?];
+type SignedKey = [SortKey['rank'], unknown?];
 
 function signedText({ collection, sort, conditions, includeDeleted, readable }: CursorScope, payload: string): string {
   return EJSON.stringify([

@@ -5,7 +5,7 @@ import { type Caller, tenantOfCaller } from '../../access/caller.js';
 import type { FieldVisibility } from '../../access/rules/field-visibility.js';
 import type { Collection } from '../../collections/collection.js';
 import { peekCollection, requireCollection } from '../../collections/collection-store.js';
-import { openCursor, sealCursor } from '../query/cursor.js';
+import { openCursor, signCursor } from '../query/cursor.js';
 import { documentStore } from '../store/document-store.js';
 import { visibleDocuments } from '../store/document.js';
 import { allOf, keysetFilters } from '../query/keyset-filter.js';
@@ -242,7 +242,7 @@ async function readFromCursor(reading: Reading, cursor: string | null): Promise<
     figures: {
       total,
       cursor: cursor ?? 'start',
-      nextCursor: position && sealCursor(app.secrets, scope, { position, total }),
+      nextCursor: position && signCursor(app.secrets, scope, { position, total }),
       limit,
     },
   };

@@ -6,7 +6,7 @@ import { hintOf } from '../../changes/change-log.js';
 import { findCollection } from '../../collections/collection-store.js';
 import { tenantOfCaller } from '../../access/caller.js';
 import { readWithin } from '../../documents/reply/reply-size.js';
-import { sealFeedCursor, type FeedPosition } from '../feed-cursor.js';
+import { signFeedCursor, type FeedPosition } from '../feed-cursor.js';
 import { mayLoseRights, findStart, hasSameRights, readPage, type Following, type FeedPage } from '../read-page.js';
 import { findSameView } from '../set-view.js';
 import { Batch, writeReset, type EventForm, EventBytes } from './batch.js';
@@ -169,7 +169,7 @@ export class Follower implements Member {
 
   async #reset(following: Following): Promise<FeedPosition> {
     const start = await findStart({ ...following, query: { ...following.query, since: null } });
-    const cursor = sealFeedCursor(this.shares.app.secrets, following.scope, start);
+    const cursor = signFeedCursor(this.shares.app.secrets, following.scope, start);
     this.stream.write(new EventBytes(writeReset(this.form, cursor)));
     return start;
   }
@@ -206,7 +206,7 @@ export class Follower implements Member {
       }
       const watcher = await shares.watchers.open(following);
       if (!(await this.#isCurrent(following)) || !(await hasSameRights(following, stream.caller))) {
-        const cursor = sealFeedCursor(shares.app.secrets, following.scope, position);
+        const cursor = signFeedCursor(shares.app.secrets, following.scope, position);
         const renewed = await this.wanted.resolve(cursor, following.signal);
         return this.#read(renewed, await this.#findStart(renewed));
       }
@@ -274,8 +274,8 @@ export class Follower implements Member {
     if (stream.isOver) return;
     const shown = { ...following, readable: page.readable };
     const group = page.more ? null : watcher.join(shown, this, page.position);
-    const seal = (at: FeedPosition): string => sealFeedCursor(this.shares.app.secrets, following.scope, at);
-    const cursors = { from: () => seal(from), to: seal(page.position) };
+    const sign = (at: FeedPosition): string => signFeedCursor(this.shares.app.secrets, following.scope, at);
+    const cursors = { from: () => sign(from), to: sign(page.position) };
     const batch = new Batch(page.items, following.query, cursors, group !== null);
     stream.write(batch.bytes(this.form));
     this.#group = group;

@@ -2,7 +2,7 @@ import { deserialize, type Document } from 'bson';
 import type { Matcher } from '../../../platform/database/database.js';
 import type { EarlierDocument, LogPosition, WatchedChange } from '../../changes/change-log.js';
 import { allOf } from '../../documents/query/keyset-filter.js';
-import { sealFeedCursor, type FeedPosition, type SetPosition } from '../feed-cursor.js';
+import { signFeedCursor, type FeedPosition, type SetPosition } from '../feed-cursor.js';
 import type { Following } from '../read-page.js';
 import { keyOfForm, writeReady, type Batch, type EventForm, EventBytes } from './batch.js';
 
@@ -119,7 +119,7 @@ export class Group {
   }
 
   cursorAt(position: FeedPosition): string {
-    return sealFeedCursor(this.following.app.secrets, this.following.scope, this.placeAt(position));
+    return signFeedCursor(this.following.app.secrets, this.following.scope, this.placeAt(position));
   }
 
   /** The event that members have everything up to a position. */

@@ -3,15 +3,15 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import type { BucketAccess } from '../../../platform/object-store/s3-client.js';
 import type { S3Store } from '../../../platform/object-store/s3-store.js';
-import type { SealedPlace } from '../../../platform/secrets/reseal.js';
+import type { EncryptedPlace } from '../../../platform/secrets/reencrypt.js';
 import type { Project, ProjectBucket } from '../../projects/project.js';
 import { PROJECTS } from '../../projects/project-store.js';
 
 /**
- * The record of a project's own bucket; the secret is sealed so that it opens for this project and field only. A bucket
- * that stays the same keeps its id, whatever else changes.
+ * The record of a project's own bucket; the secret is encrypted so that it opens for this project and field only. A
+ * bucket that stays the same keeps its id, whatever else changes.
  */
-export function sealBucketAccess(
+export function encryptBucketAccess(
   app: Pick<App, 'secrets' | 'clock'>,
   project: Pick<Project, '_id' | 'storage'>,
   { secretAccessKey, ...access }: BucketAccess,
@@ -21,7 +21,7 @@ export function sealBucketAccess(
   return {
     id: isSame ? known.id : randomUUID(),
     ...access,
-    sealedSecretAccessKey: app.secrets.seal(secretAccessKey, sealContext(project._id)),
+    encryptedSecretAccessKey: app.secrets.encrypt(secretAccessKey, encryptionContext(project._id)),
     setAt: new Date(app.clock.now()),
   };
 }
@@ -47,9 +47,9 @@ export function findBucketAccess(
 function openAccess(
   app: Pick<App, 'secrets'>,
   project: Pick<Project, '_id'>,
-  { endpoint, region, bucket, accessKeyId, sealedSecretAccessKey, publicUrl, forcePathStyle }: ProjectBucket,
+  { endpoint, region, bucket, accessKeyId, encryptedSecretAccessKey, publicUrl, forcePathStyle }: ProjectBucket,
 ): BucketAccess {
-  const secretAccessKey = app.secrets.open(sealedSecretAccessKey, sealContext(project._id));
+  const secretAccessKey = app.secrets.decrypt(encryptedSecretAccessKey, encryptionContext(project._id));
   return { endpoint, region, bucket, accessKeyId, secretAccessKey, publicUrl, forcePathStyle };
 }
 
@@ -70,13 +70,15 @@ export function presentBucket({ storage }: Pick<Project, 'storage'>) {
   };
 }
 
-export const SEALED_BUCKET_SECRETS: SealedPlace = {
+export const ENCRYPTED_BUCKET_SECRETS: EncryptedPlace = {
   collection: PROJECTS,
   fields(record) {
     const { _id, storage } = record as Project;
-    const sealed = storage?.bucket?.sealedSecretAccessKey;
-    return sealed ? [{ path: 'storage.bucket.sealedSecretAccessKey', sealed, context: sealContext(_id) }] : [];
+    const encrypted = storage?.bucket?.encryptedSecretAccessKey;
+    return encrypted
+      ? [{ path: 'storage.bucket.encryptedSecretAccessKey', encrypted, context: encryptionContext(_id) }]
+      : [];
   },
 };
 
-const sealContext = (projectId: ObjectId): string => `project:${projectId.toHexString()}:bucket-secret`;
+const encryptionContext = (projectId: ObjectId): string => `project:${projectId.toHexString()}:bucket-secret`;

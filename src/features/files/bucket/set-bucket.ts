@@ -7,7 +7,7 @@ import { maskCredentials } from '../../../platform/secrets/mask-address.js';
 import type { Project } from '../../projects/project.js';
 import { updateProjectRecord } from '../../projects/project-store.js';
 import { checkAccess } from './check-bucket.js';
-import { openBucket, sealBucketAccess } from './project-bucket.js';
+import { openBucket, encryptBucketAccess } from './project-bucket.js';
 
 const BUCKET_NAME = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 const REGION = /^[a-z0-9-]{1,40}$/;
@@ -24,7 +24,7 @@ export const BUCKET_DEFAULTS = { endpoint: null, region: 'us-east-1', publicUrl:
  */
 export async function setBucket(app: App, project: Project, access: BucketAccess, verify: boolean): Promise<Project> {
   const checked = await readBucketAccess(app, access);
-  const bucket = sealBucketAccess(app, project, checked);
+  const bucket = encryptBucketAccess(app, project, checked);
   if (verify) await requireUsable(await openBucket(app, project, bucket));
   return updateProjectRecord(app, project._id, { $set: { 'storage.bucket': bucket } });
 }

@@ -3,15 +3,7 @@ import { findObjectId } from '../../../platform/ids.js';
 import type { JobDefinition, RunAgain } from '../../../platform/jobs/job.js';
 import { withSpan } from '../../../platform/observe/telemetry.js';
 import { projectStore } from '../../projects/project-store.js';
-import {
-  acceptMail,
-  closeMail,
-  advanceLog,
-  mailLogStore,
-  noteReason,
-  openSealedMail,
-  type MailLog,
-} from '../mail-log.js';
+import { acceptMail, closeMail, advanceLog, mailLogStore, noteReason, decryptMail, type MailLog } from '../mail-log.js';
 import { refundSlot, settleSlots } from './mail-slots.js';
 import { chooseProvider } from '../project-mail.js';
 import { holdTurns, waitForTurn } from './provider-pace.js';
@@ -57,13 +49,13 @@ function defineDelivery(
 async function deliver(app: App, mailLogId: string, attempt: number, urgent: boolean): Promise<RunAgain | void> {
   const log = await mailLogStore(app).findOne({ _id: findObjectId(mailLogId)! });
   if (!log) return;
-  if (log.status !== 'queued' || !log.sealedMail) return closeMail(app, log);
+  if (log.status !== 'queued' || !log.encryptedMail) return closeMail(app, log);
   const project = await projectStore(app).findOne({ _id: log.projectId, state: 'active' });
   if (!project) return failMail(app, log, 'the project is gone');
   const { provider } = chooseProvider(app, project);
   const later = await waitForTurn(app, project, { urgent, mostMs: MAX_IN_HAND_MS });
   if (later) return { again: later, putOff: true };
-  const mail = openSealedMail(app, log._id, log.sealedMail);
+  const mail = decryptMail(app, log._id, log.encryptedMail);
   const attributes = { 'bsvc.mail.provider': provider.name, 'bsvc.mail.id': mailLogId };
   const result = await withSpan(app.telemetry, 'send mail', { kind: 'client', attributes }, () =>
     provider.send(mail, mailLogId),

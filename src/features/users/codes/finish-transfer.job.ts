@@ -11,18 +11,14 @@ import { removeDeadPasskeys } from '../accounts/passkey.js';
 import type { User } from '../user.js';
 import { findUser } from '../user-store.js';
 
-/**
- * Ends access tokens, sessions and identities of earlier owners after a write with ownershipBegins. Harmless to repeat.
- */
+/** Ends tokens, sessions and identities of earlier owners after a write with ownershipBegins. Idempotent. */
 export async function finishTransfer(app: App, project: Project, user: User): Promise<void> {
   await endSessions(app, project, user, 'account changed');
   await removeDeadLinks(app, project, user);
   await removeDeadPasskeys(app, project, user);
 }
 
-/**
- * Finishes the ends that a process did not come to because it died between its writes; otherwise finds nothing to do.
- */
+/** Finishes a transfer if a process died between its writes; otherwise does nothing. */
 export const finishTransferJob: JobDefinition<App, { projectId: string; userId: string }> = {
   name: 'users.finishTransfer',
   retry: { delaysMs: [1000, 10_000, 60_000] },

@@ -36,8 +36,8 @@ interface OneTimeCode {
   projectId: ObjectId;
   /** Keyed hash of the six digits; a plain one would be undone by trying a million. */
   codeHash: string;
-  /** The content to mail, sealed; removed as soon as the mail is queued. */
-  sealedLetter?: string;
+  /** The content to mail, encrypted; removed as soon as the mail is queued. */
+  encryptedLetter?: string;
   tries: number;
   sentAt: Date;
   expiresAt: Date;
@@ -93,7 +93,7 @@ export async function openCode(
   const fresh = {
     projectId,
     codeHash: hashCode(app, id, code),
-    sealedLetter: app.secrets.seal(JSON.stringify(letter), sealContext(id)),
+    encryptedLetter: app.secrets.encrypt(JSON.stringify(letter), encryptionContext(id)),
     tries: 0,
     sentAt: new Date(now),
     expiresAt: new Date(now + CODE_LIFETIME_MS),
@@ -133,14 +133,14 @@ async function storeCode(
 /** The content of an open code's mail, or null when it was mailed or has expired. */
 export async function findLetter(app: App, id: string): Promise<OpenLetter | null> {
   const open = await codeStore(app).findOne({ _id: id });
-  if (!open?.sealedLetter || open.expiresAt.getTime() <= app.clock.now()) return null;
-  const letter = JSON.parse(app.secrets.open(open.sealedLetter, sealContext(id))) as CodeLetter;
+  if (!open?.encryptedLetter || open.expiresAt.getTime() <= app.clock.now()) return null;
+  const letter = JSON.parse(app.secrets.decrypt(open.encryptedLetter, encryptionContext(id))) as CodeLetter;
   return { ...letter, projectId: open.projectId, ...(open.userId && { userId: open.userId }) };
 }
 
 /** Forgets what was needed for the mail only. */
 export async function forgetLetter(app: App, id: string): Promise<void> {
-  await codeStore(app).updateOne({ _id: id }, { $unset: { sealedLetter: '' } });
+  await codeStore(app).updateOne({ _id: id }, { $unset: { encryptedLetter: '' } });
 }
 
 /** The account that last asked for this address, if any did in the last days. */
@@ -262,7 +262,7 @@ function codeId(app: App, projectId: ObjectId, purpose: CodePurpose, email: stri
   return app.secrets.mac('one-time-code', JSON.stringify([projectId.toHexString(), purpose, email]));
 }
 
-const sealContext = (id: string): string => `one-time-code:${id}`;
+const encryptionContext = (id: string): string => `one-time-code:${id}`;
 
 function hashCode(app: Pick<App, 'secrets'>, id: string, code: string): string {
   return app.secrets.mac('one-time-code-digits', `${id}.${foldCode(code)}`);

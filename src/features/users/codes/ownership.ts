@@ -66,10 +66,7 @@ export async function transferOwnership(
   return owned;
 }
 
-/**
- * To be called before a write with ownershipBegins: should its process die right after it, a worker ends the access
- * tokens.
- */
+/** Call before a write with ownershipBegins: if the process dies after the write, a worker ends the access tokens. */
 export async function finishLater(app: App, project: Project, userId: ObjectId): Promise<void> {
   const payload = { projectId: project._id.toHexString(), userId: userId.toHexString() };
   await app.jobs.enqueue(finishTransferJob, payload, { runAt: new Date(app.clock.now() + FINISH_AFTER_MS) });

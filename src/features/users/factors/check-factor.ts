@@ -55,7 +55,7 @@ const NO_RESET = { [`${HIDDEN_FIELD}.mfaResetAt`]: null };
 
 async function useTotp(app: App, project: Project, user: User, code: string): Promise<boolean> {
   const { totp } = user[HIDDEN_FIELD];
-  const step = totp ? findTotpStep(openTotp(app, user, totp.sealed), code, app.clock.now()) : null;
+  const step = totp ? findTotpStep(openTotp(app, user, totp.encrypted), code, app.clock.now()) : null;
   if (!totp || step === null) return false;
   const place = `${HIDDEN_FIELD}.totp`;
   const taken = await noteInAccount(
@@ -75,7 +75,7 @@ async function useRecoveryCode(app: App, project: Project, user: User, code: str
   // Others of the ten may be used at the same time.
   for (let race = 0; race < MAX_RACES && current; race++) {
     const { totp, recovery } = current[HIDDEN_FIELD];
-    const hash = totp ? hashRecoveryCode(openTotp(app, current, totp.sealed), code) : '';
+    const hash = totp ? hashRecoveryCode(openTotp(app, current, totp.encrypted), code) : '';
     if (!recovery?.includes(hash)) return false;
     const rest = recovery.filter((other) => other !== hash);
     const asRead = { _id: user._id, [place]: recovery };

@@ -5,7 +5,7 @@ import type { Project } from '../../projects/project.js';
 import { signInOf } from '../../projects/sign-in-settings.js';
 import { nameOf, type User } from '../user.js';
 import { accountChanged, noteInAccount } from '../user-store.js';
-import { generateRecoveryCodes, openTotp, sealTotp, WITHOUT_TOTP } from './factors.js';
+import { generateRecoveryCodes, openTotp, encryptTotp, WITHOUT_TOTP } from './factors.js';
 import { findTotpStep, generateTotpSecret, totpUri } from './totp.js';
 
 const PENDING_MS = 10 * 60_000;
@@ -18,7 +18,7 @@ export async function beginTotp(app: App, project: Project, user: User): Promise
   requireEnrollable(project, user);
   const secret = generateTotpSecret();
   const until = new Date(app.clock.now() + PENDING_MS);
-  await note(app, project, user, { totpPending: { sealed: sealTotp(app, user, secret), until } });
+  await note(app, project, user, { totpPending: { encrypted: encryptTotp(app, user, secret), until } });
   return { secret, uri: totpUri(secret, { issuer: project.name, account: nameOf(user) }) };
 }
 
@@ -27,7 +27,7 @@ export async function confirmTotp(app: App, project: Project, user: User, code: 
   requireEnrollable(project, user);
   const pending = user[HIDDEN_FIELD].totpPending;
   const now = app.clock.now();
-  const secret = pending && pending.until.getTime() > now ? openTotp(app, user, pending.sealed) : null;
+  const secret = pending && pending.until.getTime() > now ? openTotp(app, user, pending.encrypted) : null;
   const step = secret === null ? null : findTotpStep(secret, code, now);
   if (!pending || secret === null || step === null) {
     throw invalid('MFA_CODE_INVALID', 'The code is wrong, or the ten minutes have passed');
@@ -38,12 +38,12 @@ export async function confirmTotp(app: App, project: Project, user: User, code: 
     project,
     user,
     {
-      totp: { sealed: pending.sealed, since: new Date(now), lastStep: step },
+      totp: { encrypted: pending.encrypted, since: new Date(now), lastStep: step },
       totpPending: null,
       recovery: hashes,
       mfaResetAt: null,
     },
-    { [`${HIDDEN_FIELD}.totpPending.sealed`]: pending.sealed },
+    { [`${HIDDEN_FIELD}.totpPending.encrypted`]: pending.encrypted },
   );
   return codes;
 }
@@ -51,7 +51,7 @@ export async function confirmTotp(app: App, project: Project, user: User, code: 
 /** Ten new recovery codes in place of the old. 409 TOTP_NOT_ENROLLED. */
 export async function renewRecoveryCodes(app: App, project: Project, user: User): Promise<string[]> {
   const totp = requireTotp(user);
-  const { codes, hashes } = generateRecoveryCodes(openTotp(app, user, totp.sealed));
+  const { codes, hashes } = generateRecoveryCodes(openTotp(app, user, totp.encrypted));
   const asRead = { [`${HIDDEN_FIELD}.totp.since`]: totp.since };
   await note(app, project, user, { recovery: hashes }, asRead);
   return codes;

@@ -6,7 +6,7 @@ import { documentsName } from '../../collections/collection.js';
 import { defaultUsersCollection } from '../../collections/users-collection.js';
 import type { Project } from '../../projects/project.js';
 import { PROJECTS } from '../../projects/project-store.js';
-import type { SealedPlace } from '../../../platform/secrets/reseal.js';
+import type { EncryptedPlace } from '../../../platform/secrets/reencrypt.js';
 import { randomToken } from '../../../platform/ids.js';
 import type { ServiceNotes } from '../../documents/store/document-store.js';
 import type { Level } from '../../access/caller.js';
@@ -50,15 +50,15 @@ export const WITHOUT_TOTP = {
   [`${HIDDEN_FIELD}.mfaResetAt`]: null,
 } as const;
 
-const sealContext = (userId: ObjectId): string => `user:${userId.toHexString()}:totp`;
+const encryptionContext = (userId: ObjectId): string => `user:${userId.toHexString()}:totp`;
 
 /** The secret of a user's app as it is stored. */
-export function sealTotp(app: Pick<App, 'secrets'>, { _id }: Pick<User, '_id'>, secret: string): string {
-  return app.secrets.seal(secret, sealContext(_id));
+export function encryptTotp(app: Pick<App, 'secrets'>, { _id }: Pick<User, '_id'>, secret: string): string {
+  return app.secrets.encrypt(secret, encryptionContext(_id));
 }
 
-export function openTotp(app: Pick<App, 'secrets'>, { _id }: Pick<User, '_id'>, sealed: string): string {
-  return app.secrets.open(sealed, sealContext(_id));
+export function openTotp(app: Pick<App, 'secrets'>, { _id }: Pick<User, '_id'>, encrypted: string): string {
+  return app.secrets.decrypt(encrypted, encryptionContext(_id));
 }
 
 /** Ten new codes, each good once, and how they are stored. */
@@ -71,8 +71,8 @@ export function generateRecoveryCodes(secret: string): { codes: string[]; hashes
 }
 
 /**
- * The stored form of a recovery code: keyed by the account's TOTP secret, which is sealed and outlives a change of the
- * master key.
+ * The stored form of a recovery code: keyed by the account's TOTP secret, which is encrypted and outlives a change of
+ * the master key.
  */
 export function hashRecoveryCode(secret: string, code: string): string {
   const plain = foldCode(code)
@@ -81,7 +81,7 @@ export function hashRecoveryCode(secret: string, code: string): string {
   return createHmac('sha256', secret).update(`recovery ${plain}`).digest('base64url');
 }
 
-export const SEALED_TOTP: SealedPlace = {
+export const ENCRYPTED_TOTP: EncryptedPlace = {
   async collection(db) {
     const projects = await db
       .collection<{ _id: ObjectId }>(PROJECTS)
@@ -92,7 +92,7 @@ export const SEALED_TOTP: SealedPlace = {
   filter: { [`${HIDDEN_FIELD}.totp`]: { $ne: null } },
   fields(record) {
     const { _id, [HIDDEN_FIELD]: notes } = record as User;
-    const place = `${HIDDEN_FIELD}.totp.sealed`;
-    return notes.totp ? [{ path: place, sealed: notes.totp.sealed, context: sealContext(_id) }] : [];
+    const place = `${HIDDEN_FIELD}.totp.encrypted`;
+    return notes.totp ? [{ path: place, encrypted: notes.totp.encrypted, context: encryptionContext(_id) }] : [];
   },
 };

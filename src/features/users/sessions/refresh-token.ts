@@ -33,7 +33,7 @@ export function hashRefreshToken(token: RefreshToken): string {
 
 /** The first token of a session. */
 export function generateRefreshToken(box: Mac, session: string): RefreshToken {
-  return seal(box.mac.bind(box), session, randomBytes(RANDOM_BYTES).toString('hex'));
+  return sign(box.mac.bind(box), session, randomBytes(RANDOM_BYTES).toString('hex'));
 }
 
 /** The token that follows: always the same one, so that it can be given again without being stored. */
@@ -58,18 +58,18 @@ export function findSuccessor(box: Mac, token: RefreshToken, hash: string): Refr
 export function isGenuine(box: Mac, { session, secret }: RefreshToken): boolean {
   const random = secret.slice(0, RANDOM_DIGITS);
   const given = Buffer.from(secret.slice(RANDOM_DIGITS), 'hex');
-  return box.macs('refresh-seal', `${session}.${random}`).some((mac) => timingSafeEqual(half(mac), given));
+  return box.macs('refresh-token', `${session}.${random}`).some((mac) => timingSafeEqual(half(mac), given));
 }
 
 type KeyedHash = (purpose: string, text: string) => string;
 
 function follow(mac: KeyedHash, token: RefreshToken): RefreshToken {
   const random = half(mac('refresh-successor', formatRefreshToken(token))).toString('hex');
-  return seal(mac, token.session, random);
+  return sign(mac, token.session, random);
 }
 
-function seal(mac: KeyedHash, session: string, random: string): RefreshToken {
-  return { session, secret: random + half(mac('refresh-seal', `${session}.${random}`)).toString('hex') };
+function sign(mac: KeyedHash, session: string, random: string): RefreshToken {
+  return { session, secret: random + half(mac('refresh-token', `${session}.${random}`)).toString('hex') };
 }
 
 function half(mac: string): Buffer {

@@ -99,8 +99,8 @@ export function callOf(app: App, provider: SocialProvider): typeof fetch {
 function findConfiguration(app: App, provider: SocialProvider): Promise<openid.Configuration> {
   let cache = known.get(app.db);
   if (!cache) known.set(app.db, (cache = new LRUCache({ max: 100, ttl: KNOWN_FOR_MS })));
-  // Sealed again with every change of the settings.
-  const key = `${provider._id}:${provider.sealedSecret}`;
+  // Encrypted again with every change of the settings.
+  const key = `${provider._id}:${provider.encryptedSecret}`;
   let found = cache.get(key);
   if (!found) {
     const own = cache;

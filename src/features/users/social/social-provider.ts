@@ -2,7 +2,7 @@ import { createPrivateKey } from 'node:crypto';
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid, missing } from '../../../errors.js';
-import type { SealedPlace } from '../../../platform/secrets/reseal.js';
+import type { EncryptedPlace } from '../../../platform/secrets/reencrypt.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { requirePublicTarget } from '../../../platform/network/require-public-target.js';
 import type { Project } from '../../projects/project.js';
@@ -25,7 +25,7 @@ export interface SocialProvider {
   mayBePrivate: boolean;
   clientId: string;
   /** The secret; of Apple the private key that signs one for each exchange. */
-  sealedSecret: string;
+  encryptedSecret: string;
   /** Apple's names of the developer's team and of the key; of others absent. */
   apple?: AppleKey | null;
   /** Client ids of the project's own apps, whose id tokens count too. */
@@ -120,12 +120,15 @@ export function providerSettings(provider: SocialProvider): ProviderSettings {
 }
 
 /** Opened for each use and never kept. */
-export function openClientSecret(app: Pick<App, 'secrets'>, { projectId, name, sealedSecret }: SocialProvider): string {
-  return app.secrets.open(sealedSecret, socialSealContext(projectId, name));
+export function openClientSecret(
+  app: Pick<App, 'secrets'>,
+  { projectId, name, encryptedSecret }: SocialProvider,
+): string {
+  return app.secrets.decrypt(encryptedSecret, socialEncryptionContext(projectId, name));
 }
 
 /**
- * Adds a provider or replaces its settings by one write; the client secret is sealed. 400 for what could not work or
+ * Adds a provider or replaces its settings by one write; the client secret is encrypted. 400 for what could not work or
  * would send codes astray.
  */
 export async function setSocialProvider(
@@ -145,7 +148,7 @@ export async function setSocialProvider(
         ...settings,
         projectId: project._id,
         mayBePrivate: input.mayBePrivate === true,
-        sealedSecret: app.secrets.seal(input.clientSecret, socialSealContext(project._id, input.name)),
+        encryptedSecret: app.secrets.encrypt(input.clientSecret, socialEncryptionContext(project._id, input.name)),
         updatedAt: now,
       },
       $setOnInsert: { createdAt: now },
@@ -179,8 +182,8 @@ export function presentSocialProvider(provider: SocialProvider) {
   };
 }
 
-/** Ties a sealed secret to its place; also used to re-seal when the master key changes. */
-function socialSealContext(projectId: ObjectId, name: string): string {
+/** Ties an encrypted secret to its place; also used to re-encrypt when the master key changes. */
+function socialEncryptionContext(projectId: ObjectId, name: string): string {
   return `project:${projectId.toHexString()}:social:${name}`;
 }
 
@@ -235,10 +238,10 @@ function isEs256Key(pem: string): boolean {
 
 const refusal = (message: string): Error => invalid('INVALID_PROVIDER', message);
 
-export const SEALED_SOCIAL_SECRETS: SealedPlace = {
+export const ENCRYPTED_SOCIAL_SECRETS: EncryptedPlace = {
   collection: SOCIAL_PROVIDERS,
   fields: (record) => {
-    const { projectId, name, sealedSecret } = record as SocialProvider;
-    return [{ path: 'sealedSecret', sealed: sealedSecret, context: socialSealContext(projectId, name) }];
+    const { projectId, name, encryptedSecret } = record as SocialProvider;
+    return [{ path: 'encryptedSecret', encrypted: encryptedSecret, context: socialEncryptionContext(projectId, name) }];
   },
 };

@@ -3,10 +3,12 @@ import { Transform, type TransformCallback } from 'node:stream';
 import { promisify } from 'node:util';
 import { invalid } from '../../errors.js';
 
-/** The secret that seals a file: a passphrase that a person chose, or a master key, which needs no slow derivation. */
-export type SealingSecret = { kind: 'passphrase' | 'master-key'; text: string };
+/**
+ * The secret that encrypts a file: a passphrase that a person chose, or a master key, which needs no slow derivation.
+ */
+export type EncryptionSecret = { kind: 'passphrase' | 'master-key'; text: string };
 
-const FORMAT = 'bsvc-sealed/1';
+const FORMAT = 'bsvc-encrypted/1';
 const FRAME_BYTES = 64 * 1024;
 const TAG_BYTES = 16;
 const SALT_BYTES = 16;
@@ -16,39 +18,43 @@ const SCRYPT = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 };
 
 interface Head {
   format: typeof FORMAT;
-  secret: SealingSecret['kind'];
+  secret: EncryptionSecret['kind'];
   salt: string;
   /** Identifies one of several secrets: a hash under the derived key. */
   check: string;
 }
 
-/** True when a file that begins with these bytes is a sealed one. */
-export function isSealed(beginning: Buffer): boolean {
+/** True when a file that begins with these bytes is an encrypted one. */
+export function isEncrypted(beginning: Buffer): boolean {
   return beginning.toString('latin1').startsWith(`{"format":"${FORMAT}"`);
 }
 
 /**
- * Seals a stream (AES-256-GCM under a key of its own): a line of JSON that names the kind of secret, then frames of 64
- * KiB. A frame knows its number, whether it is the last, and the head, so that nothing can be changed, left out,
+ * Encrypts a stream (AES-256-GCM under a key of its own): a line of JSON that names the kind of secret, then frames of
+ * 64 KiB. A frame knows its number, whether it is the last, and the head, so that nothing can be changed, left out,
  * repeated or cut off unnoticed.
  */
-export async function createSealing(secret: SealingSecret): Promise<Transform> {
+export async function createEncryptStream(secret: EncryptionSecret): Promise<Transform> {
   const salt = randomBytes(SALT_BYTES);
   const key = await deriveKey(secret, salt);
   const head: Head = { format: FORMAT, secret: secret.kind, salt: salt.toString('base64url'), check: checkOf(key) };
   const line = Buffer.from(`${JSON.stringify(head)}\n`);
-  const seal = (frame: Buffer, number: number, isLast: boolean): Buffer => {
+  const encrypt = (frame: Buffer, number: number, isLast: boolean): Buffer => {
     const cipher = createCipheriv('aes-256-gcm', key, nonceOf(number, isLast));
     cipher.setAAD(line);
     return Buffer.concat([cipher.update(frame), cipher.final(), cipher.getAuthTag()]);
   };
-  const stream = new Frames(FRAME_BYTES, seal);
+  const stream = new Frames(FRAME_BYTES, encrypt);
   stream.push(line);
   return stream;
 }
 
-/** Opens what createSealing sealed. The stream fails with 400 BACKUP_DAMAGED, SECRET_NEEDED or SECRET_FOREIGN. */
-export function createOpening(findSecrets: (kind: SealingSecret['kind']) => readonly SealingSecret[]): Transform {
+/**
+ * Opens what createEncryptStream encrypted. The stream fails with 400 BACKUP_DAMAGED, SECRET_NEEDED or SECRET_FOREIGN.
+ */
+export function createDecryptStream(
+  findSecrets: (kind: EncryptionSecret['kind']) => readonly EncryptionSecret[],
+): Transform {
   let beginning = Buffer.alloc(0);
   let frames: Frames | null = null;
   const takeHead = async (out: Transform): Promise<Buffer | null> => {
@@ -140,12 +146,12 @@ function nonceOf(number: number, isLast: boolean): Buffer {
   return nonce;
 }
 
-async function deriveKey({ kind, text }: SealingSecret, salt: Buffer): Promise<Buffer> {
+async function deriveKey({ kind, text }: EncryptionSecret, salt: Buffer): Promise<Buffer> {
   if (kind === 'master-key') return Buffer.from(hkdfSync('sha256', text, salt, 'bsvc backup', 32));
   return (promisify(scrypt) as (...args: unknown[]) => Promise<Buffer>)(text, salt, 32, SCRYPT);
 }
 
-async function findKey({ secret: kind, salt, check }: Head, secrets: readonly SealingSecret[]): Promise<Buffer> {
+async function findKey({ secret: kind, salt, check }: Head, secrets: readonly EncryptionSecret[]): Promise<Buffer> {
   if (secrets.length === 0) throw needsSecret(kind);
   for (const secret of secrets) {
     const key = await deriveKey(secret, Buffer.from(salt, 'base64url'));
@@ -171,16 +177,16 @@ function readHead(line: Buffer): Head {
 const damaged = (): Error =>
   invalid('BACKUP_DAMAGED', 'The backup is damaged or cut short: take another. Nothing was changed.');
 
-function needsSecret(kind: SealingSecret['kind']): Error {
+function needsSecret(kind: EncryptionSecret['kind']): Error {
   return invalid(
     'SECRET_NEEDED',
     kind === 'passphrase'
-      ? 'The backup is sealed with a passphrase: set BSVC_BACKUP_PASSPHRASE'
-      : 'The backup is sealed with the master key: put its secret.key into the data directory, or set BSVC_SECRET_KEY',
+      ? 'The backup is encrypted with a passphrase: set BSVC_BACKUP_PASSPHRASE'
+      : 'The backup is encrypted with the master key: put its secret.key into the data directory, or set BSVC_SECRET_KEY',
   );
 }
 
-function foreignSecret(kind: SealingSecret['kind']): Error {
+function foreignSecret(kind: EncryptionSecret['kind']): Error {
   const name = kind === 'passphrase' ? 'BSVC_BACKUP_PASSPHRASE' : 'the master key';
-  return invalid('SECRET_FOREIGN', `The backup was sealed with another secret: ${name} does not open it`);
+  return invalid('SECRET_FOREIGN', `The backup was encrypted with another secret: ${name} does not open it`);
 }
