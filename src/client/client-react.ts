@@ -1,7 +1,8 @@
 import { useMemo, useSyncExternalStore } from 'react';
 import type { ApiError } from './api-error.js';
 import type { Client } from './client.js';
-import type { CollectionName, FieldName, FilterOf, Part, Shown, Sort } from './project.js';
+import type { FollowOptions } from './follow.js';
+import type { CollectionName, FieldName, FilterOf, RefPath, Shown } from './project.js';
 
 /** What a component shows of what it follows. */
 export interface Followed<T> {
@@ -12,11 +13,7 @@ export interface Followed<T> {
 }
 
 /** Which documents, as `follow.set` takes them. */
-export interface UseFollowOptions<P, N, K extends string> {
-  filter?: FilterOf<P, N>;
-  fields?: readonly K[];
-  sort?: Sort<Part<P, N, 'Fields'>> | readonly Sort<Part<P, N, 'Fields'>>[];
-}
+export type UseFollowOptions<P, N, K extends string, R extends string> = Omit<FollowOptions<P, N, K, R>, 'since'>;
 
 /** The user who is signed in; null when nobody is, and on a server. Renders again when that changes. */
 export function useUser<P>({ auth }: Client<P>): Client<P>['auth']['user'] {
@@ -26,15 +23,16 @@ export function useUser<P>({ auth }: Client<P>): Client<P>['auth']['user'] {
 const noUser = (): null => null;
 
 /** The documents that match, sorted and live. Options that say the same may be another object in each render. */
-export function useFollow<P, N extends CollectionName<P>, K extends FieldName<P, N> = never>(
-  client: Client<P>,
-  collection: N,
-  options: UseFollowOptions<P, N, K> = {},
-): Followed<Shown<P, N, K, never>[]> {
+export function useFollow<
+  P,
+  N extends CollectionName<P>,
+  K extends FieldName<P, N> = never,
+  R extends RefPath<P, N> = never,
+>(client: Client<P>, collection: N, options: UseFollowOptions<P, N, K, R> = {}): Followed<Shown<P, N, K, R>[]> {
   const key = JSON.stringify([collection, options]);
   const store = useMemo(
     () =>
-      openFollowed<Shown<P, N, K, never>[]>((show, onError) =>
+      openFollowed<Shown<P, N, K, R>[]>((show, onError) =>
         client.collection(collection).follow.set({ ...options, onError }, show),
       ),
     // The options themselves are others in each render.

@@ -51,16 +51,22 @@ export interface ChangePage<T> {
   cursor: string;
   /** There is more at once. */
   more: boolean;
+  /** With `sort`: discard your copy, `items` are all documents. */
+  reset?: boolean;
 }
 
 /** Which changes. */
-export interface ChangeOptions<P, N, K extends string> {
+export interface ChangeOptions<P, N, K extends string, R extends string> {
   filter?: FilterOf<P, N>;
   fields?: readonly K[];
+  /** At most two Ref fields to be replaced by the documents they name. */
+  populate?: readonly R[];
   /** A cursor; `now`; without it from the beginning. */
   since?: string;
-  /** Changes of a page: 200 unless said, at most 1000. */
+  /** Changes of a page: 200 unless said, at most 1000. With `sort`: the first so many documents. */
   limit?: number;
+  /** Follows the first `limit` documents as they are sorted. */
+  sort?: Sort<Part<P, N, 'Fields'>> | readonly Sort<Part<P, N, 'Fields'>>[];
   /** Seconds to wait for a change, at most 25. */
   wait?: number;
   signal?: AbortSignal;
@@ -116,9 +122,9 @@ export interface CoreCollection<P, N extends CollectionName<P>> {
     pipeline: readonly object[],
     options?: { includeDeleted?: boolean; signal?: AbortSignal },
   ): Promise<T[]>;
-  changes<K extends FieldName<P, N> = never>(
-    options?: ChangeOptions<P, N, K>,
-  ): Promise<ChangePage<Shown<P, N, K, never>>>;
+  changes<K extends FieldName<P, N> = never, R extends RefPath<P, N> = never>(
+    options?: ChangeOptions<P, N, K, R>,
+  ): Promise<ChangePage<Shown<P, N, K, R>>>;
 }
 
 interface Enveloped<T> {
@@ -183,8 +189,8 @@ export function openCollection(connection: Connection, name: string): AnyCollect
       const body = { pipeline: toPlain(pipeline, 'pipeline', true) };
       return data({ method: 'POST', path: `${path}/aggregate`, query, body, signal });
     },
-    changes: async ({ filter, fields, signal, ...rest }: AnyChangeOptions = {}) =>
-      data({ path: `${path}/changes`, query: buildQuery(filter, { ...rest, fields }), signal, wait: rest.wait }),
+    changes: async ({ filter, signal, ...rest }: AnyChangeOptions = {}) =>
+      data({ path: `${path}/changes`, query: buildQuery(filter, { ...rest }), signal, wait: rest.wait }),
   };
   // One implementation stands for the collections of every project's types.
   return collection as unknown as AnyCollection;
@@ -206,8 +212,10 @@ interface AnyListOptions {
 interface AnyChangeOptions {
   filter?: object;
   fields?: readonly string[];
+  populate?: readonly string[];
   since?: string;
   limit?: number;
+  sort?: string | readonly string[];
   wait?: number;
   signal?: AbortSignal;
 }

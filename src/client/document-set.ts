@@ -1,6 +1,9 @@
 import { inOrder, pathOf } from './document-order.js';
-import { tellListener } from './platform.js';
+import { tellListener, warn } from './platform.js';
 import type { FollowEvent } from './stream.js';
+
+/** More slow a page down, and are rarely looked at. */
+const MANY = 5000;
 
 /** Keeps the documents that a follower is told of, and shows them whenever there is nothing more to hear at once. */
 export function keepSet(
@@ -16,6 +19,7 @@ export function keepSet(
       if (event.type === 'reset') documents.clear();
       if (event.type !== 'ready') return;
       isShown = documents.size > 0;
+      if (documents.size > MANY) warn('follow.set without limit', `${documents.size} documents`);
       show(inOrder([...documents.values()], sort) as never[]);
     },
     clear() {

@@ -2,15 +2,21 @@ import { ApiError, type Failure } from './api-error.js';
 import { randomKey, type Connection } from './connection.js';
 import { keepSet, withSorted } from './document-set.js';
 import { platform, tellListener, warn } from './platform.js';
-import type { FieldName, FilterOf, Part, Shown, Sort } from './project.js';
+import type { FieldName, FilterOf, Part, RefPath, Shown, Sort } from './project.js';
 import { buildQuery } from './query.js';
 import { advance, openNews, type FollowEvent, type News, type Subscription } from './stream.js';
 import type { Tabs } from './client-tabs.js';
 
 /** Which documents to follow. */
-export interface FollowOptions<P, N, K extends string> {
+export interface FollowOptions<P, N, K extends string, R extends string> {
   filter?: FilterOf<P, N>;
   fields?: readonly K[];
+  /** At most two Ref fields to be replaced by the documents they name, which are followed too. */
+  populate?: readonly R[];
+  /** The first so many documents as they are sorted; a document that is pushed out is reported as `gone`. */
+  limit?: number;
+  /** `-createdAt` unless said; `['-views', 'title']` for several. */
+  sort?: Sort<Part<P, N, 'Fields'>> | readonly Sort<Part<P, N, 'Fields'>>[];
   /** A cursor, or `now` for what comes; without it all documents first. */
   since?: string;
 }
@@ -21,17 +27,14 @@ export interface Follow<P, N> {
    * Reports changes until the function that it returns is called, through outages and sign-ins: what only users may
    * read waits until one signs in.
    */
-  <K extends FieldName<P, N> = never>(
-    options: FollowOptions<P, N, K>,
-    listener: (event: FollowEvent<Shown<P, N, K, never>>) => void,
+  <K extends FieldName<P, N> = never, R extends RefPath<P, N> = never>(
+    options: FollowOptions<P, N, K, R>,
+    listener: (event: FollowEvent<Shown<P, N, K, R>>) => void,
   ): () => void;
   /** Shows the documents that match whenever they have changed, sorted as a list. */
-  set<K extends FieldName<P, N> = never>(
-    options: Omit<FollowOptions<P, N, K>, 'since'> & {
-      sort?: Sort<Part<P, N, 'Fields'>> | readonly Sort<Part<P, N, 'Fields'>>[];
-      onError?: (error: ApiError) => void;
-    },
-    show: (documents: Shown<P, N, K, never>[]) => void,
+  set<K extends FieldName<P, N> = never, R extends RefPath<P, N> = never>(
+    options: Omit<FollowOptions<P, N, K, R>, 'since'> & { onError?: (error: ApiError) => void },
+    show: (documents: Shown<P, N, K, R>[]) => void,
   ): () => void;
 }
 
@@ -40,8 +43,13 @@ type Listener = (event: FollowEvent<never>) => void;
 interface AnyFollowOptions {
   filter?: object;
   fields?: readonly string[];
+  populate?: readonly string[];
+  limit?: number;
+  sort?: string | readonly string[];
   since?: string;
 }
+
+const DEFAULT_SORT = '-createdAt';
 
 interface Follower {
   subscription: Subscription;
@@ -122,7 +130,7 @@ export function openFollowers(
 
   const begin = (
     collection: string,
-    { filter, fields, since }: AnyFollowOptions,
+    { filter, sort = DEFAULT_SORT, ...rest }: AnyFollowOptions,
     listener: Listener,
     clear?: () => void,
   ): (() => void) => {
@@ -131,8 +139,8 @@ export function openFollowers(
         id: randomKey(),
         collection,
         filter: buildQuery(filter, {}),
-        ...(fields && { fields }),
-        ...(since !== undefined && { since }),
+        ...rest,
+        ...(rest.limit && { sort: String(sort) }),
       },
       listener,
       clear,
@@ -151,20 +159,16 @@ export function openFollowers(
       const follow = (options: AnyFollowOptions, listener: Listener): (() => void) =>
         begin(collection, options, listener);
       follow.set = (
-        {
-          sort = '-createdAt',
-          onError,
-          ...options
-        }: AnyFollowOptions & { sort?: string; onError?: (error: ApiError) => void },
+        { onError, ...options }: AnyFollowOptions & { onError?: (error: ApiError) => void },
         show: (documents: never[]) => void,
       ) => {
-        const by = typeof sort === 'string' ? [sort] : sort;
+        const by = [options.sort ?? DEFAULT_SORT].flat();
         const { keep, clear } = keepSet(by, show);
         const tell: Listener = (event) => (event.type === 'error' ? onError?.(event.error) : keep(event));
         return begin(collection, withSorted(options, by), tell, clear);
       };
       // One implementation stands for the changes of every collection's type.
-      return follow as unknown as Follow<never, never>;
+      return follow as Follow<never, never>;
     },
     startOver() {
       for (const follower of [...followers.values()]) {

@@ -18,6 +18,10 @@ export interface Subscription {
   /** As in the query of a list. */
   filter: string;
   fields?: readonly string[];
+  populate?: readonly string[];
+  /** Only the first so many as they are sorted. */
+  limit?: number;
+  sort?: string;
   /** Where to go on. */
   since?: string;
 }
@@ -356,15 +360,16 @@ async function poll(
   const cursors = new Map(subscriptions.map(({ id, since }) => [id, since]));
   for (let isFirst = true; ; isFirst = false) {
     let isQuiet = wait === 0;
-    for (const { id, collection, filter, fields } of subscriptions) {
-      const parameters = buildQuery(undefined, { since: cursors.get(id), fields, ...(!isFirst && { wait }) });
+    for (const { id, collection, filter, ...shown } of subscriptions) {
+      const parameters = buildQuery(undefined, { ...shown, since: cursors.get(id), ...(!isFirst && { wait }) });
       const query = [filter, parameters].filter(Boolean).join('&');
       const path = `/data/${encodeURIComponent(collection)}/changes`;
-      const { items, cursor, more } = await askFor(connection, { path, query, signal, wait }, id);
+      const { items, cursor, more, reset } = await askFor(connection, { path, query, signal, wait }, id);
+      if (reset) note({ id, event: { type: 'reset' } });
       for (const event of items) note({ id, event });
       cursors.set(id, cursor);
       if (more) isQuiet = false;
-      note({ id, cursor, ...((isFirst || items.length > 0) && !more && { event: { type: 'ready' } }) });
+      note({ id, cursor, ...((isFirst || reset || items.length > 0) && !more && { event: { type: 'ready' } }) });
     }
     if (isQuiet) await sleep(LOOK_MS, signal);
   }

@@ -27,6 +27,8 @@ export interface FeedPosition extends LogPosition {
   sets?: readonly SetPosition[];
   /** While a change of a set is being told: the position of the collection's log at which that ends. */
   until?: number;
+  /** Of a window: what was shown, by `digestOf`; empty while that is being told. */
+  window?: string;
 }
 
 /** The scope for which a cursor holds. */
@@ -53,8 +55,9 @@ type Payload = [
   seq: number,
   listing: 0 | 1,
   shown: unknown,
-  sets?: [epoch: string, seq: number, told?: number][],
-  until?: number,
+  sets?: [epoch: string, seq: number, told?: number][] | null,
+  until?: number | null,
+  window?: string,
 ];
 
 /** A position as opaque text that only the service can make. */
@@ -73,6 +76,8 @@ export function signFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope
     payload.push(at.sets.map(({ epoch, seq, told }) => (told === undefined ? [epoch, seq] : [epoch, seq, told])));
     if (at.until !== undefined) payload.push(at.until);
   }
+  // For a window the sets are read again.
+  if (at.window !== undefined) payload.splice(7, Infinity, null, null, at.window);
   return createSignedToken(secrets, formOf(scope), EJSON.stringify(payload));
 }
 
@@ -82,13 +87,14 @@ export function signFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope
  */
 export function openFeedCursor(secrets: Pick<SecretBox, 'macs'>, scope: FeedScope, cursor: string): FeedPosition {
   if (cursor.length > MAX_TOKEN_CHARACTERS) throw badCursor();
-  const [id, rules, who, epoch, seq, listing, shown, sets, until] = readGenuine(secrets, scope, cursor);
+  const [id, rules, who, epoch, seq, listing, shown, sets, until, window] = readGenuine(secrets, scope, cursor);
   if (id !== scope.collection._id.toHexString() || rules !== meaningOf(scope)) throw cursorExpired();
   // Looked at last: other rules may make it another user's, or nobody's.
   if (who !== whoOf(scope)) throw badCursor();
   const known = sets?.map(([ofEpoch, at, told]) => ({ epoch: ofEpoch, seq: at, ...(told !== undefined && { told }) }));
   const position = { epoch, seq, isListing: listing === 1, shown: shown ?? null };
-  return { ...position, ...(known && { sets: known }), ...(until !== undefined && { until }) };
+  if (window !== undefined) return { ...position, window };
+  return { ...position, ...(known && { sets: known }), ...(typeof until === 'number' && { until }) };
 }
 
 /**

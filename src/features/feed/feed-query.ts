@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Document } from 'bson';
 import type { FieldVisibility } from '../access/rules/field-visibility.js';
 import type { Collection } from '../collections/collection.js';
-import { parseListQuery } from '../documents/query/parse-list-query.js';
-import { badQuery, findSingle, readQueryText, readWholeNumber } from '../documents/reply/query-text.js';
+import { parseListQuery, type ListQuery } from '../documents/query/parse-list-query.js';
+import { badQuery, findSingle, readQueryText, readWholeNumber, type QueryText } from '../documents/reply/query-text.js';
 import type { FoundChange } from '../changes/change-log.js';
 import { decodeStored, encodeStoredJson } from '../documents/reply/encode-document.js';
 import { redactRow } from '../documents/reply/redact-fields.js';
@@ -23,17 +23,22 @@ export interface FeedQuery {
   visibility?: FieldVisibility;
   /** The filter as the client wrote it, in an order of its own: what a cursor is bound to. */
   filterText: string;
+  /** The first so many documents alone; null: all of them. */
+  window: WindowQuery | null;
 }
+
+/** The first documents of a list, as many as its limit. */
+export type WindowQuery = Pick<ListQuery, 'sort' | 'order' | 'limit'>;
 
 export const DEFAULT_CHANGES = 200;
 export const MAX_CHANGES = 1000;
 export const MAX_WAIT_S = 25;
 
 /** Parameters of a list that mean nothing for changes. */
-const REFUSED = ['page', 'skip', 'sort', 'cursor', 'count', 'populate', 'expand', 'include_deleted'];
+const REFUSED = ['page', 'skip', 'cursor', 'count', 'populate', 'expand', 'include_deleted'];
 /** Parameters that no list has. */
 export const FEED_PARAMETERS: ReadonlySet<string> = new Set(['since', 'wait']);
-const NO_FILTER: ReadonlySet<string> = new Set(['since', 'wait', 'limit', 'fields', 'meta']);
+const NO_FILTER: ReadonlySet<string> = new Set(['since', 'wait', 'limit', 'sort', 'fields', 'meta']);
 
 /** Reads the query string of a request for changes: the filters of lists; 400 INVALID_QUERY names the parameter. */
 export function readFeedQuery(raw: string, collection: Collection): FeedQuery {
@@ -44,6 +49,7 @@ export function readFeedQuery(raw: string, collection: Collection): FeedQuery {
   const waitS = readWholeNumber(query, 'wait', 0, MAX_WAIT_S) ?? 0;
   const limit = readWholeNumber(query, 'limit', 1, MAX_CHANGES) ?? DEFAULT_CHANGES;
   const listed = parseListQuery(inOrder(raw), collection);
+  const window = readWindowQuery(query, listed);
   return {
     since: findSingle(query, 'since') || null,
     limit,
@@ -55,8 +61,17 @@ export function readFeedQuery(raw: string, collection: Collection): FeedQuery {
       .filter(([name]) => !NO_FILTER.has(name))
       .map(([name, values]) => `${name}=${[...values].sort().join('&')}`)
       .sort()
+      .concat(window ? `limit=${window.limit} ${JSON.stringify(window.sort)}` : [])
       .join('\n'),
+    window,
   };
+}
+
+/** With `sort` the limit is that of a window; without, that of a page. */
+function readWindowQuery(query: QueryText, { sort, order, limit }: ListQuery): WindowQuery | null {
+  if (!query.has('sort')) return null;
+  if (!query.has('limit')) throw badQuery('sort needs limit: the first documents are followed');
+  return { sort, order, limit };
 }
 
 /**

@@ -41,6 +41,7 @@ import { callerOf, authenticateKey } from '../access/require-key.js';
 import { giveTicket, authenticateTicket, TICKET_MS } from './stream-ticket.js';
 import { listUnstreamed } from '../documents/query/filter-operators.js';
 import { writeFilters } from '../documents/query/parse-list-query.js';
+import { DEFAULT_SORT } from '../documents/query/parse-sort.js';
 import { badQuery, findSingle, readQueryText } from '../documents/reply/query-text.js';
 import { requireFollowable } from './admit-follower.js';
 import { SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
@@ -64,6 +65,7 @@ const PAGE = object(
         description:
           'Whether more changes are available now. With `false`, the client has everything that a list returns.',
       },
+      'reset?': { ...FLAG, description: 'With `sort`: discard your copy, `items` are all documents.' },
     }),
     message: TEXT,
   },
@@ -117,6 +119,12 @@ const SUBSCRIPTION = object(
       description: 'An object, `{"status":"open","views_gt":3}`, or the query string of a list.',
     },
     'fields?': arrayOf(TEXT, { maxItems: 100 }),
+    'limit?': integer({
+      minimum: 1,
+      maximum: MAX_CHANGES,
+      description: 'Only the first documents in the order of `sort`. One that is pushed out is `gone`.',
+    }),
+    'sort?': text({ maxLength: 1024, description: 'As in lists, with `limit`. Default: `-createdAt`.' }),
     'since?': text({ maxLength: 4096, description: 'A cursor, or `now`. Default: from the beginning.' }),
   },
   'Subscription',
@@ -128,7 +136,7 @@ function requireFilterOnly(filter: string): void {
   }
 }
 
-const NOT_FILTERS: ReadonlySet<string> = new Set(['since', 'fields']);
+const NOT_FILTERS: ReadonlySet<string> = new Set(['since', 'fields', 'limit', 'sort']);
 
 /** The rights of a ticket are found out when it is used. */
 const ASKS_FOR_TICKET = { ...READS_DOCUMENTS, note: ANY_KEY.note, refuses: ANY_KEY.refuses };
@@ -167,7 +175,10 @@ export const FEED_ROUTES: RouteList = {
           TEXT,
         ),
         ticket: parameter('For streams of an `EventSource`, which cannot send headers. Works once', TEXT),
-        limit: wholeNumberParameter('Most changes in the answer', DEFAULT_CHANGES, { max: MAX_CHANGES }),
+        limit: wholeNumberParameter('Most changes in the answer; with `sort`, of documents', DEFAULT_CHANGES, {
+          max: MAX_CHANGES,
+        }),
+        sort: parameter('Only the first `limit` documents, in this order, as in lists', TEXT),
         wait: parameter(
           'Seconds to wait for a change if there is none',
           integer({ minimum: 0, maximum: MAX_WAIT_S, default: 0 }),
@@ -253,7 +264,8 @@ export const STREAM_ROUTES: RouteList = {
             `The subscriptions of a stream may have at most ${MAX_REQUEST_CHARACTERS} bytes`,
           );
         }
-        const subscriptions = body.subscriptions.map(({ collection, filter: given = '', fields, since }, n) => {
+        const subscriptions = body.subscriptions.map(({ collection, filter: given = '', ...shown }, n) => {
+          const { fields, limit, sort, since } = shown;
           let filter: string;
           try {
             filter = typeof given === 'string' ? given : writeFilters(given);
@@ -261,7 +273,12 @@ export const STREAM_ROUTES: RouteList = {
           } catch (error) {
             throw namingSubscription(n, error);
           }
-          const query = [filter, fields ? `fields=${fields.map(encodeURIComponent).join()}` : ''];
+          const query = [
+            filter,
+            fields ? `fields=${fields.map(encodeURIComponent).join()}` : '',
+            limit === undefined ? '' : `limit=${limit}`,
+            limit === undefined && sort === undefined ? '' : `sort=${encodeURIComponent(sort ?? DEFAULT_SORT)}`,
+          ];
           return { collection, query: query.filter(Boolean).join('&'), since: since || null };
         });
         // Each that begins with all there is reads as much as a list.

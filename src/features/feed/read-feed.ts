@@ -7,7 +7,8 @@ import { listError } from '../documents/reply/query-errors.js';
 import { readWithin, type ReplySize } from '../documents/reply/reply-size.js';
 import { openFeedCursor, signFeedCursor, type FeedPosition } from './feed-cursor.js';
 import { encodeChange, readFeedQuery, type FeedQuery } from './feed-query.js';
-import { findStart, hasSameRights, openFollowing, readPage, type Following, type FeedPage } from './read-page.js';
+import { findStart, hasSameRights, openFollowing, type Following, type FeedPage } from './read-page.js';
+import { isSameWindow, readNews } from './read-window.js';
 import type { Hints } from '../../platform/processes/hints.js';
 
 /** A hint may get lost: so often it is looked without one. */
@@ -43,10 +44,12 @@ export async function readFeed(
     const leftMs = waitsUntil - performance.now();
     // From before the page is read: a change that comes during it is not waited for.
     const hint = leftMs > 0 ? waitForAny(app.hints, topicsOf(following), Math.min(LOOK_MS, leftMs), signal) : null;
-    const { page, reply } = await readReply(following, caller, position);
-    const isOver = page.items.length > 0 || page.more || hint === null;
-    if (isOver || signal.aborted || !app.readiness.isReady()) return reply;
-    position = page.position;
+    const mayWait = hint !== null && !signal.aborted && app.readiness.isReady();
+    if (!mayWait || !isSameWindow(following, position)) {
+      const { page, reply } = await readReply(following, caller, position);
+      if (!mayWait || page.items.length > 0 || page.more || page.isReset) return reply;
+      position = page.position;
+    }
     await aside(() => hint);
     caller = await settle();
     // A waiting request must not be answered by rules that have changed.
@@ -81,7 +84,7 @@ async function readReply(
       app.replies,
       tenantOfCaller(caller),
       async (size) => {
-        const page = await readPage(following, position, size);
+        const page = await readNews(following, position, size);
         const cursor = signFeedCursor(app.secrets, scope, page.position);
         return { page, reply: encodePage(page, cursor, query, size) };
       },
@@ -92,8 +95,14 @@ async function readReply(
   }
 }
 
-function encodePage({ items, more }: FeedPage, cursor: string, query: FeedQuery, size: ReplySize): EncodedReply {
-  const closing = `],"cursor":${JSON.stringify(cursor)},"more":${more}},"message":"Changes fetched"}`;
+function encodePage(
+  { items, more, isReset }: FeedPage,
+  cursor: string,
+  query: FeedQuery,
+  size: ReplySize,
+): EncodedReply {
+  const reset = isReset ? ',"reset":true' : '';
+  const closing = `],"cursor":${JSON.stringify(cursor)},"more":${more}${reset}},"message":"Changes fetched"}`;
   const parts = encodeItems(items, query);
   const opening = '{"success":true,"data":{"items":[';
   if (!size.isLarge) return opening + [...parts].join('') + closing;

@@ -21,6 +21,7 @@ import { readRows, ReplySize } from '../documents/reply/reply-size.js';
 import { findSameView, openSets, readSetView, endTransition, type FollowedSets, type SetView } from './set-view.js';
 import { cursorExpired, openFeedCursor, type FeedPosition, type FeedScope } from './feed-cursor.js';
 import type { FeedQuery } from './feed-query.js';
+import type { WindowPart } from './window-order.js';
 
 /** A page holds no more of documents, but for one that alone is larger. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
@@ -31,6 +32,10 @@ export interface FeedPage {
   items: FoundChange[];
   position: FeedPosition;
   more: boolean;
+  /** Of a window: all that it shows. */
+  window?: WindowPart;
+  /** The follower forgets what it was shown before. */
+  isReset?: boolean;
 }
 
 /** A followed collection with its conditions, and the rights of the follower. */
@@ -69,7 +74,7 @@ export async function openFollowing(
   requireChanges(app, collection);
   const visibility = await findVisibility(app, collection, caller);
   const wanted = read(collection);
-  requireReadableNames(visibility, wanted);
+  requireReadableNames(visibility, { ...wanted, sort: wanted.window?.sort ?? [] });
   // Queries are shared by those who ask for the same.
   const query = visibility ? { ...wanted, visibility } : wanted;
   // Positions first: what is read of the sets afterwards is never older.

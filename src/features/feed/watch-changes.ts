@@ -5,7 +5,8 @@ import type { Caller } from '../access/caller.js';
 import { signFeedCursor } from './feed-cursor.js';
 import { encodeChange, readFeedQuery } from './feed-query.js';
 import { ReplySize } from '../documents/reply/reply-size.js';
-import { findStart, openFollowing, readPage, type Following } from './read-page.js';
+import { findStart, openFollowing, type Following } from './read-page.js';
+import { readNews } from './read-window.js';
 
 /** What is watched of a collection. */
 export interface WatchRequest {
@@ -48,10 +49,11 @@ export async function* watchChanges(app: App, caller: Caller, request: WatchRequ
   while (!signal.aborted) {
     try {
       const following = await open(cursor);
-      const page = await readPage(following, await findStart(following), new ReplySize());
+      const page = await readNews(following, await findStart(following), new ReplySize());
       cursor = signFeedCursor(app.secrets, following.scope, page.position);
+      const { isReset = false } = page;
       const lines = page.items.map((item) => Buffer.from(encodeChange(item, following.query), 'latin1').toString());
-      yield { lines: lines.map((line) => `{${line}}`), cursor, isCaughtUp: !page.more, isReset: false };
+      yield { lines: lines.map((line) => `{${line}}`), cursor, isCaughtUp: !page.more, isReset };
       if (!page.more) await wait(LOOK_MS, undefined, { signal }).catch(() => undefined);
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'CURSOR_EXPIRED') throw error;

@@ -46,7 +46,8 @@ async function watch(matches: () => void = () => undefined): Promise<Watched> {
       },
     };
   };
-  const watcher = new Watcher(test.app, following.collection, openMatcher, start, () => undefined);
+  const room = { take: () => undefined, giveBack: () => undefined };
+  const watcher = new Watcher(test.app, following.collection, openMatcher, room, start, () => undefined);
   const joined: [Group, Member][] = [];
   return {
     ...{ collection, start },

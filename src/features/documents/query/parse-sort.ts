@@ -10,7 +10,7 @@ export interface SortField {
   direction: 1 | -1;
 }
 
-const DEFAULT_SORT = '-createdAt';
+export const DEFAULT_SORT = '-createdAt';
 const MAX_SORT_FIELDS = 8;
 const SORT_PART = /^(?<minus>-)?(?<path>[^:]+?)(:(?<word>asc|desc))?$/;
 

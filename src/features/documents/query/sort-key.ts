@@ -75,7 +75,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !('_bsontype' in value) && !(value instanceof Date);
 }
 
-function compareKeys(a: SortKey, b: SortKey): number {
+/** The database's order between two keys of a field, ascending. */
+export function compareKeys(a: SortKey, b: SortKey): number {
   if (a.rank !== b.rank) return a.rank - b.rank;
   return 'value' in a && 'value' in b ? compareSortValues(a.value, b.value) : 0;
 }

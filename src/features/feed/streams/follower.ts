@@ -7,12 +7,13 @@ import { findCollection } from '../../collections/collection-store.js';
 import { tenantOfCaller } from '../../access/caller.js';
 import { readWithin } from '../../documents/reply/reply-size.js';
 import { signFeedCursor, type FeedPosition } from '../feed-cursor.js';
-import { mayLoseRights, findStart, hasSameRights, readPage, type Following, type FeedPage } from '../read-page.js';
+import { mayLoseRights, findStart, hasSameRights, type Following, type FeedPage } from '../read-page.js';
+import { readNews } from '../read-window.js';
 import { findSameView } from '../set-view.js';
 import { Batch, writeReset, type EventForm, EventBytes } from './batch.js';
 import type { Group, Member } from './group.js';
 import type { Stream } from './stream.js';
-import { Watcher } from './watcher.js';
+import { Watcher, type WindowRoom } from './watcher.js';
 import { loadMatchers } from '../../../platform/database/database.js';
 
 /** The watchers of a process, one for each collection that streams follow. */
@@ -21,7 +22,10 @@ export class Watchers {
   readonly #ready = new Map<string, Watcher>();
   readonly #open = new Set<Watcher>();
 
-  constructor(private readonly app: App) {}
+  constructor(
+    private readonly app: App,
+    private readonly room: WindowRoom,
+  ) {}
 
   /** The watcher of what is followed, by the collection's record that it was opened with. */
   async open({ collection, log }: Following): Promise<Watcher> {
@@ -29,7 +33,7 @@ export class Watchers {
     const known = this.#opening.get(key);
     if (known) return known;
     const opening = Promise.all([loadMatchers(), log.begin()]).then(([openMatcher, start]) => {
-      const watcher = new Watcher(this.app, collection, openMatcher, start, (ended) => {
+      const watcher = new Watcher(this.app, collection, openMatcher, this.room, start, (ended) => {
         this.#open.delete(ended);
         if (this.#ready.get(key) === ended) this.#ready.delete(key);
         if (this.#opening.get(key) === opening) this.#opening.delete(key);
@@ -131,7 +135,8 @@ export class Follower implements Member {
 
   /** The text for a client that has heard nothing for a while. */
   heartbeat(): string {
-    return this.#group && this.#watcher ? this.#group.readyAt(this.form, this.#watcher.told) : '';
+    if (!this.#group || !this.#watcher || this.#group.window?.isFilling) return '';
+    return this.#group.readyAt(this.form, this.#watcher.told);
   }
 
   /** Leaves its group: it is told nothing more. */
@@ -177,14 +182,18 @@ export class Follower implements Member {
   /** Becomes a member when nothing has changed since `from`, null = since now. */
   async #joinAtEnd(following: Following, from: FeedPosition | null, watcher: Watcher): Promise<boolean> {
     if (from === null ? following.query.since !== 'now' : from.isListing) return false;
+    const { sets, query } = following;
     const end = await watcher.endSoon();
     if (this.stream.isOver) return true;
-    if (!end || (from !== null && (from.epoch !== end.epoch || from.seq !== end.seq))) return false;
+    if (!end) return false;
     const position: FeedPosition = { ...end, shown: null, isListing: false };
-    if (following.sets) {
-      position.sets = from ? from.sets : following.sets.at;
+    if (query.window) position.window = from?.window;
+    // What a window shows says alone whether something has changed.
+    else if (from !== null && (from.epoch !== end.epoch || from.seq !== end.seq)) return false;
+    if (sets) {
+      position.sets = from && !query.window ? from.sets : sets.at;
       const asKnown = { ...position, until: from?.until };
-      if (!findSameView(following.sets, following.readable, asKnown)) return false;
+      if (!findSameView(sets, following.readable, asKnown)) return false;
     }
     const group = watcher.join(following, this, position);
     if (!group) return false;
@@ -246,7 +255,7 @@ export class Follower implements Member {
             app.replies,
             tenantOfCaller(this.stream.caller),
             async (size) => {
-              const page = await readPage(following, from, size, PAGE_BYTES);
+              const page = await readNews(following, from, size, PAGE_BYTES);
               this.#send(following, from, page, watcher);
               if (size.isLarge) void this.stream.drained().then(() => size.release());
               else size.release();
@@ -273,9 +282,11 @@ export class Follower implements Member {
     const { stream } = this;
     if (stream.isOver) return;
     const shown = { ...following, readable: page.readable };
-    const group = page.more ? null : watcher.join(shown, this, page.position);
+    const group = page.more ? null : watcher.join(shown, this, page.position, page.window);
     const sign = (at: FeedPosition): string => signFeedCursor(this.shares.app.secrets, following.scope, at);
-    const cursors = { from: () => sign(from), to: sign(page.position) };
+    const partly = following.query.window ? { ...page.position, window: '' } : from;
+    const cursors = { from: () => sign(partly), to: sign(page.position) };
+    if (page.isReset) stream.write(new EventBytes(writeReset(this.form, sign(partly))));
     const batch = new Batch(page.items, following.query, cursors, group !== null);
     stream.write(batch.bytes(this.form));
     this.#group = group;

@@ -1,10 +1,12 @@
 import { deserialize, type Document } from 'bson';
 import type { Matcher } from '../../../platform/database/database.js';
-import type { EarlierDocument, LogPosition, WatchedChange } from '../../changes/change-log.js';
+import type { EarlierDocument, FoundChange, LogPosition, WatchedChange } from '../../changes/change-log.js';
 import { allOf } from '../../documents/query/keyset-filter.js';
 import { signFeedCursor, type FeedPosition, type SetPosition } from '../feed-cursor.js';
 import type { Following } from '../read-page.js';
+import type { WindowPart } from '../window-order.js';
 import { keyOfForm, writeReady, type Batch, type EventForm, EventBytes } from './batch.js';
+import { LiveWindow } from './live-window.js';
 
 /** Somebody of a group, who has everything up to where it is. */
 export interface Member {
@@ -18,6 +20,7 @@ export interface Member {
 /** News for members who have everything up to a position. */
 interface Ready {
   seq: number;
+  window: string | undefined;
   cursor: string;
   /** By the form of the event. */
   bytes: Map<string, EventBytes>;
@@ -32,6 +35,8 @@ const MAX_TOLD_GONE = 10_000;
  */
 export class Group {
   readonly members = new Set<Member>();
+  /** The first documents alone; null: all of them. */
+  readonly window: LiveWindow | null;
   /** The texts of top-level fields by which groups are looked up, one of which is there; null when there are none. */
   readonly keys: readonly GroupKey[] | null;
   /** The end user whose documents alone are shown. */
@@ -51,6 +56,7 @@ export class Group {
   constructor(
     readonly following: Following,
     sets: readonly SetPosition[] | undefined,
+    window: WindowPart | undefined,
     openMatcher: (filter: Document) => Matcher,
   ) {
     const { app, collection, readable, query, scope } = following;
@@ -59,11 +65,18 @@ export class Group {
     this.#current = openMatcher({ $and: [{ isDeleted: false }, ...rules, ...conditions] });
     this.#earlierAccess = openMatcher({ $and: [{ isDeleted: false }, ...rules] });
     this.#earlierConditions = conditions.length > 0 ? openMatcher(allOf(conditions)) : null;
+    this.window = query.window && window ? new LiveWindow(query.window, window) : null;
     this.#sets = sets ?? null;
     this.#isExact = app.db.changeLogs !== null;
     this.#isRuled = readable !== null && !collection.rls;
     this.ownerId = collection.rls ? scope.userId : null;
     this.keys = findKeys(readable ? [readable] : conditions);
+  }
+
+  /** Has the window of the group take a change; `read` decodes its document. */
+  place(change: FoundChange, read: () => Document): void {
+    const { document } = change;
+    this.window!.take(change, document && this.#current.matches(document) ? read() : null);
   }
 
   /**
@@ -107,6 +120,7 @@ export class Group {
 
   /** A position in the collection's log as one of the group. */
   placeAt(position: FeedPosition): FeedPosition {
+    if (this.window) return { ...position, window: position.window ?? this.window.told };
     return this.#sets ? { ...position, sets: this.#sets } : position;
   }
 
@@ -137,8 +151,9 @@ export class Group {
   }
 
   #readyOf(position: FeedPosition): Ready {
-    if (this.#ready?.seq !== position.seq) {
-      this.#ready = { seq: position.seq, cursor: this.cursorAt(position), bytes: new Map() };
+    const { seq, window } = this.placeAt(position);
+    if (this.#ready?.seq !== seq || this.#ready.window !== window) {
+      this.#ready = { seq, window, cursor: this.cursorAt(position), bytes: new Map() };
     }
     return this.#ready;
   }

@@ -43,7 +43,8 @@ function readLiveQuery(raw: string, collection: Collection): FeedQuery {
 
 function parseLiveQuery(raw: string, collection: Collection): FeedQuery {
   const text = readQueryText(raw);
-  for (const name of REFUSED) if (text.has(name)) throw badQuery(`${name} is not a parameter of a stream`);
+  const refused = REFUSED.find((name) => text.has(name) && !(name === 'limit' && text.has('sort')));
+  if (refused) throw badQuery(`${refused} is not a parameter of a stream${refused === 'limit' ? ' without sort' : ''}`);
   const query = readFeedQuery(raw, collection);
   const filters = filtersOf(text, collection).filter(([name]) => !FEED_PARAMETERS.has(name));
   if (filters.length > MAX_CONDITIONS) {

@@ -10,8 +10,10 @@ import { admitsOrigin, findLiveKey } from '../../access/require-key.js';
 import { findLimit } from '../../plans/plan-limits.js';
 import type { Project } from '../../projects/project.js';
 import { EventBytes } from './batch.js';
+import type { Following } from '../read-page.js';
 import { randomRetry, type Follower, type FollowerShares, Watchers } from './follower.js';
 import type { EndListener, Stream } from './stream.js';
+import type { WindowRoom } from './watcher.js';
 
 /** So often it is looked whether streams may go on. */
 const LOOK_MS = 500;
@@ -93,7 +95,7 @@ class StreamHub {
     this.#report = admission(app).report;
     // Any number may wait: the subscriptions of a stream are limited, and each waits once.
     const turns = new FairLimiter({ shares: { all: READING_AT_ONCE, project: READING_OF_PROJECT } });
-    this.shares = { app, watchers: new Watchers(app), turns };
+    this.shares = { app, watchers: new Watchers(app, this.#windowRoom()), turns };
     app.metrics.gauge('streams', 'Open streams of changes', () => [{ value: this.#streams }]);
     app.metrics.gauge('feed_lag_seconds', 'How late the last changes were told to streams, at worst', () => [
       { value: this.shares.watchers.lagSeconds() },
@@ -153,6 +155,26 @@ class StreamHub {
     this.#report({ stage: 'kept', unit: 'conditions', ...full });
     const text = `The filters of the streams of ${WHOSE[full.scope]} hold too many conditions and values: follow with fewer, or with shorter lists`;
     throw overLimit('TOO_MANY_STREAMS', text, { retryAfterSeconds: SECONDS_TO_RETRY });
+  }
+
+  /** The ids and sort keys of windows, two of which are as much as a condition. */
+  #windowRoom(): WindowRoom {
+    const sizeOf = ({ query, collection }: Following) => {
+      return [
+        { project: collection.projectId.toHexString(), address: '' },
+        Math.ceil((query.window?.limit ?? 0) / 2),
+      ] as const;
+    };
+    return {
+      take: (following) => {
+        const [tenant, size] = sizeOf(following);
+        const full = this.#conditions.full(tenant, size);
+        if (full) this.#report({ stage: 'kept', unit: 'conditions', ...full });
+        if (full) throw tooManyWait();
+        this.#conditions.add(tenant, size);
+      },
+      giveBack: (following) => this.#conditions.giveBack(...sizeOf(following)),
+    };
   }
 
   #requireRoom(): void {

@@ -1,6 +1,7 @@
 import { EJSON, type Document, deserialize } from 'bson';
 import type { App } from '../../../app.js';
-import { takeTurns } from '../../../turns.js';
+import { FairLimiter } from '../../../fair-limiter.js';
+import { ownTurn, takeTurns } from '../../../turns.js';
 import type { Matcher } from '../../../platform/database/database.js';
 import { hintOf, type ChangeLog, type LogPosition, type WatchedChange } from '../../changes/change-log.js';
 import { openChangeLog } from '../../changes/open-change-log.js';
@@ -9,10 +10,15 @@ import type { Collection } from '../../collections/collection.js';
 import type { FeedPosition } from '../feed-cursor.js';
 import { digest } from '../feed-query.js';
 import { waitForAny } from '../read-feed.js';
+import { decodeStored } from '../../documents/reply/encode-document.js';
+import { readWithin } from '../../documents/reply/reply-size.js';
 import { visibleDocuments } from '../../documents/store/document.js';
 import { prepareRead, type Following } from '../read-page.js';
+import { readPart } from '../read-window.js';
+import type { WindowPart } from '../window-order.js';
 import { Batch, type SharedChange } from './batch.js';
 import { Group, type Member } from './group.js';
+import type { Filling } from './live-window.js';
 import { SetLogs } from './set-logs.js';
 
 type ByText = Map<string, Set<Group>>;
@@ -83,8 +89,17 @@ const LOOK_MS = 500;
 const RETRY_MS = 1_000;
 /** The follower it was opened for has not come: it reads what was before, or has gone. */
 const MAX_LOOKS_ALONE = 20;
+/** Windows that are filled at once. */
+const FILLS_AT_ONCE = 4;
 const MAX_CHANGES = 500;
 const MAX_BYTES = 4 * 1024 * 1024;
+
+/** What windows may hold in all. */
+export interface WindowRoom {
+  /** Takes the room for the window of what is followed, if it is one; 503 BUSY when there is none. */
+  take: (following: Following) => void;
+  giveBack: (following: Following) => void;
+}
 
 /** The one follower of a collection's log in this process: it reads for all who are up to date. */
 export class Watcher {
@@ -99,12 +114,17 @@ export class Watcher {
   #lagSeconds = 0;
   #looksAlone = 0;
   #end: Promise<LogPosition | null> | null = null;
+  /** Groups of which the window has changed or lacks documents. */
+  readonly #unsettled = new Set<Group>();
+  readonly #fills = new FairLimiter({ shares: { all: FILLS_AT_ONCE } });
+  #wake: () => void = () => undefined;
 
   /** `onIdle` is called once, when nobody is left and it has stopped. */
   constructor(
     private readonly app: App,
     readonly collection: Collection,
     private readonly openMatcher: (filter: Document) => Matcher,
+    private readonly room: WindowRoom,
     start: LogPosition,
     private readonly onIdle: (watcher: Watcher) => void,
   ) {
@@ -138,16 +158,25 @@ export class Watcher {
   }
 
   /**
-   * Takes in a member that has everything up to a position; null when changes since have been told to the others, which
-   * the member has to read first.
+   * Takes in a member that has everything up to a position, of a window with what it has read; null when changes since
+   * have been told to the others, which the member has to read first. 503 BUSY for a window where there is no room.
    */
-  join(following: Following, member: Member, at: FeedPosition): Group | null {
+  join(following: Following, member: Member, at: FeedPosition, window?: WindowPart): Group | null {
     if (this.#stop.signal.aborted || at.epoch !== this.#position.epoch || at.seq < this.#position.seq) return null;
     if (following.sets && (at.until !== undefined || !this.#sets.follow(following.sets, at.sets ?? []))) return null;
     const key = keyOf(following);
     let group = this.#groups.get(key);
+    if (following.query.window && !window) {
+      // Without having read it only who has been shown the same.
+      if (!group || (at.window ?? group.window!.digest) !== group.window!.digest) return null;
+    } else if (group?.window && window && group.window.digest !== at.window) {
+      // All members are told what this one has read.
+      group.window.adopt(window);
+      this.#settleSoon(group);
+    }
     if (!group) {
-      group = new Group(following, at.sets, this.openMatcher);
+      this.room.take(following);
+      group = new Group(following, at.sets, window, this.openMatcher);
       this.#groups.set(key, group);
       this.#index.add(group);
     }
@@ -170,6 +199,8 @@ export class Watcher {
     if (this.#groups.get(key) !== group) return;
     this.#groups.delete(key);
     this.#index.remove(group);
+    this.#unsettled.delete(group);
+    this.room.giveBack(group.following);
   }
 
   #close(): void {
@@ -181,11 +212,14 @@ export class Watcher {
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     const topic = hintOf(this.collection._id);
+    let hint: Promise<void> | null = null;
     while (!signal.aborted) {
       // From before the read: a change that comes during it is not waited for.
-      const hint = waitForAny(this.app.hints, [topic, ...this.#sets.topics], LOOK_MS, signal);
+      hint ??= waitForAny(this.app.hints, [topic, ...this.#sets.topics], LOOK_MS, signal).finally(() => (hint = null));
+      const woken = this.#sleep();
       try {
-        if (await this.#step()) await hint;
+        await this.#settleWindows();
+        if (await this.#step()) await Promise.race([hint, woken]);
       } catch (error) {
         if (signal.aborted) return;
         this.app.log.warn({ err: error, collection: this.collection.name }, 'changes could not be read for streams');
@@ -260,7 +294,7 @@ export class Watcher {
   #dismiss(): void {
     const from = this.told;
     const groups = [...this.#groups.values()];
-    this.#groups.clear();
+    for (const group of groups) this.#drop(group);
     this.#close();
     for (const group of groups) for (const member of [...group.members]) member.leave(group.placeAt(from), false);
   }
@@ -275,11 +309,18 @@ export class Watcher {
     const unsure = new Set<Group>();
     for (const change of changes) {
       const shown: SharedChange = { ...change, encoded: new Map() };
+      let read: Document | null = null;
+      const decode = (): Document => (read ??= decodeStored(change.document!));
       const gone: SharedChange = { ...change, document: null, encoded: new Map() };
       for (const group of this.#index.find(change)) {
         await turn();
         if (failed.has(group) || unsure.has(group)) continue;
         try {
+          if (group.window) {
+            group.place(shown, decode);
+            this.#unsettled.add(group);
+            continue;
+          }
           const verdict = group.judge(change);
           if (verdict === null) continue;
           if (verdict === 'unknown') {
@@ -313,7 +354,77 @@ export class Watcher {
       }
     }
     this.#told = to;
+    await this.#settleWindows();
     if (this.#groups.size === 0) this.#close();
+  }
+
+  /** Sends members what has changed of their windows, and has those filled that lack documents. */
+  async #settleWindows(): Promise<void> {
+    const turn = takeTurns();
+    const groups = [...this.#unsettled];
+    this.#unsettled.clear();
+    for (const group of groups) {
+      const { window, members, following } = group;
+      const untold = window!.takeUntold();
+      const filling = window!.begin();
+      if (filling) void this.#fill(group, filling);
+      if (!untold) continue;
+      const shown = window!.digest;
+      const at = placed(this.#position);
+      const before = group.placeAt({ ...at, window: '' });
+      const cursors = { from: () => group.cursorAt(before), to: group.cursorAt({ ...at, window: shown }) };
+      const batch = new Batch(untold.changes, following.query, cursors, untold.isCaughtUp);
+      for (const member of [...members]) {
+        const pause = turn();
+        if (pause) await pause;
+        if (members.has(member)) member.deliver(batch, before);
+      }
+      window!.told = shown;
+    }
+  }
+
+  /** Reads what a window lacks; few at once, since others wait for the same database. */
+  async #fill(group: Group, filling: Filling): Promise<void> {
+    const { following } = group;
+    const { signal } = this.#stop;
+    const tenant = { project: this.collection.projectId.toHexString(), address: '' };
+    try {
+      const part = await this.#fills.run(
+        tenant,
+        async () => {
+          await ownTurn(tenant);
+          const asked = { readable: following.readable, ...filling };
+          return readWithin(
+            this.app.replies,
+            tenant,
+            (size) => readPart({ ...following, signal }, asked, size).finally(() => size.release()),
+            signal,
+          );
+        },
+        signal,
+      );
+      group.window!.fill(filling, part);
+      this.#settleSoon(group);
+    } catch (error) {
+      if (signal.aborted || !this.#isOpen(group)) return;
+      this.app.log.warn({ err: error, collection: this.collection.name }, 'a window could not be filled');
+      this.#drop(group);
+      for (const member of [...group.members]) member.leave(group.placeAt(this.told), true);
+    }
+  }
+
+  #isOpen(group: Group): boolean {
+    return this.#groups.get(keyOf(group.following)) === group;
+  }
+
+  #settleSoon(group: Group): void {
+    if (this.#isOpen(group)) this.#unsettled.add(group);
+    this.#wake();
+  }
+
+  /** Resolves when a window has to be settled. */
+  #sleep(): Promise<void> {
+    return new Promise((resolve) => (this.#wake = resolve));
   }
 }
 
