@@ -225,7 +225,7 @@ function checkLimits(config: Pick<Config, 'rateLimit' | 'userRateLimit' | 'authR
   const parts = [
     `without a user ${say(rateLimit, 'requests')}`,
     `${say(authRateLimit, 'sign-ins')} (BSVC_AUTH_RATE_LIMIT), for all people of an office together`,
-    `each signed-in user ${say(rateLimit && userRateLimit, 'requests')} of their own`,
+    `each signed-in user ${say(userRateLimit, 'requests')} of their own`,
   ];
   return passed('limits', `one address: ${parts.join('; ')}`);
 }

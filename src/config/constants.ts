@@ -41,10 +41,22 @@ export const CONSTANTS = {
   readerThreads: null as number | null,
 };
 
-/** What follows from `BSVC_MEMORY` and `BSVC_KEEP`. */
-export function deriveConstants({ memoryBytes, keepMs }: { memoryBytes: number; keepMs: number }) {
+/** An application asks often for a user; a project may have another limit (`userRequests`). */
+const USER_TIMES = 30;
+
+/** What follows from `BSVC_MEMORY`, `BSVC_KEEP` and `BSVC_RATE_LIMIT`. */
+export function deriveConstants({
+  memoryBytes,
+  keepMs,
+  rateLimit,
+}: {
+  memoryBytes: number;
+  keepMs: number;
+  rateLimit: { count: number; windowMs: number } | null;
+}) {
   const megabytes = memoryBytes / MB;
   return {
+    userRateLimit: rateLimit && { ...rateLimit, count: rateLimit.count * USER_TIMES },
     bodyBudgetBytes: memoryBytes / 4,
     replyBudgetBytes: memoryBytes / 2,
     /** Conditions and listed values in the filters of open streams: half a kilobyte each. */

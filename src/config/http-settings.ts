@@ -30,15 +30,8 @@ export const HTTP_SETTINGS = {
     'BSVC_RATE_LIMIT',
     parseRate,
     { count: 100, windowMs: 15 * 60_000 },
-    'rate limit of anonymous requests per client address; `off` disables it, and the limit of users',
+    'rate limit of anonymous requests per client address; a signed-in user has 30 times as many, whatever the address; `off` disables both',
     { defaultText: '100/15m' },
-  ),
-  userRateLimit: defaulted(
-    'BSVC_USER_RATE_LIMIT',
-    parseRate,
-    { count: 3000, windowMs: 15 * 60_000 },
-    'rate limit of a signed-in user, whatever the address; `off` disables it',
-    { defaultText: '3000/15m' },
   ),
   secretRateLimit: defaulted(
     'BSVC_SECRET_RATE_LIMIT',

@@ -72,7 +72,6 @@ export async function service(
     BSVC_DATA_DIR: join(folder, 'data'),
     BSVC_PROJECT: 'bench',
     BSVC_RATE_LIMIT: '10000000/15m',
-    BSVC_USER_RATE_LIMIT: '10000000/15m',
     BSVC_TRUST_PROXY: '1',
     BSVC_AUTH_RATE_LIMIT: '10000000/15m',
   };

@@ -51,7 +51,6 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
     BSVC_LOG_LEVEL: 'info',
     // Never met, but told of in every reply.
     BSVC_RATE_LIMIT: '1000000/15m',
-    BSVC_USER_RATE_LIMIT: '1000000/15m',
     BSVC_AUTH_RATE_LIMIT: '1000000/15m',
     ...database.settings,
     ...options.settings,

@@ -271,11 +271,11 @@ function listLimits({
   return {
     anyone: byClass(each(rateLimit, REQUESTS)),
     user: byClass(
-      each(rateLimit && userRateLimit, {
+      each(userRateLimit, {
         name: 'user',
         counted: 'requests of one user',
         of: 'user',
-        setting: 'BSVC_USER_RATE_LIMIT',
+        setting: 'BSVC_RATE_LIMIT',
         override: 'userRequests',
         times: 1,
       }),

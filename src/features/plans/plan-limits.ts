@@ -33,7 +33,7 @@ export const LIMIT_NAMES = Object.keys(PLAN_LIMITS.free) as readonly LimitName[]
 
 /**
  * Requests of one client address, of one signed-in user, and sign-ins of one address, within the windows of
- * `BSVC_RATE_LIMIT`, `BSVC_USER_RATE_LIMIT` and `BSVC_AUTH_RATE_LIMIT`; the settings stand for every plan.
+ * `BSVC_RATE_LIMIT` and `BSVC_AUTH_RATE_LIMIT`; the settings stand for every plan.
  */
 const RATE_LIMIT_NAMES = ['requests', 'userRequests', 'authRequests'] as const;
 export type RateLimitName = (typeof RATE_LIMIT_NAMES)[number];

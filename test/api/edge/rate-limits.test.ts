@@ -390,14 +390,14 @@ describe.each(hasRedis ? (['memory', 'Redis'] as const) : (['memory'] as const))
 
   it('are met by users, strangers and servers each by their own, from whatever addresses', async () => {
     if (where === 'Redis') redis = await startRedis();
-    await start({
+    const settings = {
       BSVC_RATE_LIMIT: `${LIMITS.address}/15m`,
-      BSVC_USER_RATE_LIMIT: `${LIMITS.user}/15m`,
       BSVC_SECRET_RATE_LIMIT: `${LIMITS.project}/15m`,
       BSVC_AUTH_RATE_LIMIT: 'off',
       BSVC_TRUST_PROXY: '1',
       ...(redis && { REDIS_URL: redis.url }),
-    });
+    };
+    await start(settings, { constants: { userRateLimit: { count: LIMITS.user, windowMs: 900_000 } } });
     const projects = [await buildProject(test.app), await buildProject(test.app)];
     const tokens = Array.from({ length: USERS }, (_, user) =>
       signAccessToken(test.app, projects[user % 2]!.project, new ObjectId().toHexString(), 600_000),
