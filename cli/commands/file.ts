@@ -7,21 +7,35 @@ import {
   presentListedFile,
 } from '../../src/features/files/list-files.js';
 import { defineProjectCommand } from '../ask/choose-project.js';
-import { argument, option } from '../shell/command.js';
+import { option } from '../shell/command.js';
 import { findServiceAddress } from '../shell/service-address.js';
+import { UsageError } from '../view/exit.js';
 import { presentBytes } from '../view/present-amount.js';
 import { presentList } from '../view/present-list.js';
 
-const list = defineProjectCommand({
-  details: 'The newest first.',
-  examples: ['bsvc file list --project shop', 'bsvc file list --project shop --name invoice --json'],
+export default defineProjectCommand({
+  details: 'Lists files, the newest first. --delete removes one with its bytes.',
+  examples: [
+    'bsvc file --project shop',
+    'bsvc file --project shop --name invoice --json',
+    'bsvc file --project shop --delete 66f0c0ffee0ddba11c0de001/7d9e_photo.png --yes',
+  ],
+  audited: ({ path }) => path !== undefined,
+  destroys: 'at times',
   parameters: {
     name: option('--name <text>', 'only names that hold this text, in either case'),
     limit: option('--limit <n>', `how many (default: ${FILES_PAGE})`, wholeWithin(1, MAX_FILES_PAGE)),
     before: option('--before <path>', 'those before this one: the next page'),
+    path: option('--delete <path>', 'delete the file with this path'),
   },
-  async run(context, { app, project, limit = FILES_PAGE, ...query }) {
-    const { files } = await listProjectFiles(app, project, { ...query, limit });
+  async run(context, { app, project, limit, path, ...query }) {
+    if (path !== undefined) {
+      if ((limit ?? query.name ?? query.before) !== undefined) throw new UsageError('--delete takes one path alone.');
+      await context.confirm({ what: `Deletes the file ${path}.`, name: path });
+      await deleteFile(app, project, path);
+      return { json: { path }, quiet: path, text: () => `File ${path} is deleted.` };
+    }
+    const { files } = await listProjectFiles(app, project, { ...query, limit: limit ?? FILES_PAGE });
     const serviceUrl = await findServiceAddress(app);
     const items = await Promise.all(files.map((file) => presentListedFile(app, project, file, serviceUrl)));
     return presentList(items, {
@@ -32,17 +46,3 @@ const list = defineProjectCommand({
     });
   },
 });
-
-const remove = defineProjectCommand({
-  details: 'Its bytes go too.',
-  examples: ['bsvc file delete 66f0c0ffee0ddba11c0de001/7d9e_photo.png --project shop --yes'],
-  audited: true,
-  destroys: ({ path }) => ({ what: `Deletes the file ${path}.`, name: path }),
-  parameters: { path: argument('path', 'path of the file') },
-  async run(_context, { app, project, path }) {
-    await deleteFile(app, project, path);
-    return { json: { path }, quiet: path, text: () => `File ${path} is deleted.` };
-  },
-});
-
-export default { list, remove };

@@ -10,19 +10,41 @@ import { readSecret } from '../shell/read-secret.js';
 import { giveFile, requireFresh } from '../formats/give-file.js';
 import { UsageError } from '../view/exit.js';
 import type { Result } from '../view/output.js';
+import { writeAgentFiles } from '../formats/write-agent-files.js';
 import { writeClient } from '../formats/write-client.js';
+import { writeProjectDeclaration } from '../formats/write-declaration.js';
+import { findServiceAddress } from '../shell/service-address.js';
 
 const SERVER_MS = 10_000;
 
-const FILES = { types: 'types.d.ts', openapi: 'openapi.json', client: null } as const;
-type Kind = keyof typeof FILES;
-const isKind = (text: string): text is Kind => Object.hasOwn(FILES, text);
+const FILES = {
+  types: 'types.d.ts',
+  openapi: 'openapi.json',
+  'json-schema': 'schema.json',
+  brief: 'brief.md',
+} as const;
+const OF_PROJECT = ['key', 'secretKey', 'url', 'out', 'check'] as const;
+
+/** What can be made, and the options that it takes besides --project. */
+const TAKES: Readonly<Record<string, readonly string[]>> = {
+  types: [...OF_PROJECT, 'hooks'],
+  openapi: OF_PROJECT,
+  'json-schema': OF_PROJECT,
+  brief: OF_PROJECT,
+  declaration: ['out'],
+  client: ['out', 'check'],
+  agents: ['out', 'skills'],
+};
+const KINDS = Object.keys(TAKES);
 
 export default defineCommand({
   details: [
     'types: for createClient<Project>(): the documents of each collection, and what you can write, filter and populate.',
-    'openapi: the API of the project with the fields of its collections, for client generators.',
+    'openapi, json-schema: the API of the project, or its documents, for generators.',
+    'brief: the project on one page of Markdown, for coding agents.',
+    'declaration: a bsvc.yaml file for "bsvc apply", with all settings and collections, without keys and documents, and with environment variables instead of secrets. Applying it to the same project changes nothing.',
     'client: the package @bsvc/client in the directory of --out, to be committed next to the application: npm install ./bsvc-client installs it without a running server, and the lock file stays valid when the server is upgraded.',
+    'agents: a section in AGENTS.md of the application in --out (default: the current directory) and a skill (SKILL.md, LIMITS.md) that explains how to build on bsvc. A second run updates both.',
     'For browsers use --key publishable: it omits protected and hidden fields, and server-only collections.',
     'Without --out, writes to standard output. --check writes nothing and exits with 1 if the file is out of date.',
   ].join('\n'),
@@ -32,10 +54,13 @@ export default defineCommand({
     'bsvc generate types --url https://api.example.com --key pk_live_… --out src/bsvc.d.ts',
     'bsvc generate types --project shop --hooks --out hooks/bsvc.d.ts',
     'bsvc generate openapi --project shop --out openapi.json',
+    'bsvc generate brief --project shop',
+    'bsvc generate declaration --project shop --out bsvc.yaml',
     'bsvc generate client --out bsvc-client',
+    'bsvc generate agents --skills .claude/skills',
   ],
   parameters: {
-    what: argument('what', 'types, openapi or client'),
+    what: argument('what', KINDS.join(', ')),
     project: projectOption,
     key: option(
       '--key <key>',
@@ -43,16 +68,29 @@ export default defineCommand({
     ),
     secretKey: secret('secret-key', 'the secret key, with --url and without --key'),
     url: option('--url <address>', 'ask a running server instead of the database'),
-    out: option('--out <path>', 'file to write or check; for client, a directory'),
+    out: option('--out <path>', 'file to write or check; for client and agents, a directory'),
     hooks: flag('--hooks', 'with types: also those of own code, which needs the package @bsvc/client'),
+    skills: option('--skills <folder>', 'with agents: folder of skills (default: .agents/skills)'),
     check: flag('--check', 'only compare, for CI'),
   },
   async run(context, { what, ...input }) {
-    if (!isKind(what)) throw new UsageError(`${what} is nothing to generate: give types, openapi or client.`);
-    const file = FILES[what];
-    if (input.hooks && what !== 'types') throw new UsageError('--hooks goes with types.');
-    if (file === null) return writeClient(context, input);
-    return writeOrCheck(context, file, `bsvc generate ${what}`, input);
+    const takes = Object.hasOwn(TAKES, what) ? TAKES[what] : undefined;
+    if (!takes) throw new UsageError(`"${what}" is nothing to generate: give ${KINDS.join(', ')}.`);
+    const {
+      project: _,
+      secretKey: { stdin, env },
+      ...rest
+    } = input;
+    const given = Object.entries({ ...rest, secretKey: stdin || env }).filter(([, value]) => value);
+    const [other] = given.find(([name]) => !takes.includes(name)) ?? [];
+    if (other !== undefined) {
+      const flag = other === 'secretKey' ? 'secret-key-…' : other;
+      throw new UsageError(`--${flag} does not go with ${what}.`);
+    }
+    if (what === 'client') return writeClient(context, input);
+    if (what === 'agents') return writeAgentFiles(context, input);
+    if (what === 'declaration') return writeProjectDeclaration(context, input);
+    return writeOrCheck(context, FILES[what as keyof typeof FILES], `bsvc generate ${what}`, input);
   },
 });
 
@@ -91,7 +129,8 @@ async function writeOrCheck(
       `${command} ${from}${key === undefined ? '' : ` --key ${key}`}${hooks ? ' --hooks' : ''} --out ${out}`,
     );
   }
-  return giveFile(context, out, { text, json: file === 'types.d.ts' ? { types: text } : JSON.parse(text), of });
+  const json: unknown = file.endsWith('.json') ? JSON.parse(text) : { [file === 'brief.md' ? 'brief' : 'types']: text };
+  return giveFile(context, out, { text, json, of });
 }
 
 async function fromDatabase(
@@ -104,7 +143,8 @@ async function fromDatabase(
   }
   const { app, project } = await chooseProject(context, named);
   const described = await describeProject(app, project, { isPublic: key === 'publishable' });
-  return { text: await writeProjectFile(file, ROUTE_LISTS, described, app.config.publicUrl), of: project.name };
+  const url = file === 'brief.md' ? await findServiceAddress(app) : app.config.publicUrl;
+  return { text: await writeProjectFile(file, ROUTE_LISTS, described, url), of: project.name };
 }
 
 async function fromServer(

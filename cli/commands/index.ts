@@ -44,12 +44,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
           'change name, plan, allowed domains or limits',
           oneOf(() => import('./project.js'), 'update'),
         ),
-        command('export', 'write a project as a bsvc.yaml file', () => import('./project/export.js')),
-        command(
-          'brief',
-          'show a project on one page, for coding agents',
-          oneOf(() => import('./project.js'), 'brief'),
-        ),
         command(
           'delete',
           'delete a project and everything in it',
@@ -155,7 +149,7 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         'bsvc data query posts --project shop --filter status=live --limit 5',
       ],
       commands: [
-        command('import', 'import documents from a file or another service', () => import('./data/import.js')),
+        command('import', 'import documents or users from a file or another service', () => import('./data/import.js')),
         command('export', 'export documents as NDJSON, JSON or CSV', () => import('./data/export.js')),
         command('query', 'list, aggregate or watch documents', () => import('./data/query.js')),
         command('insert', 'insert a document', () => import('./data/insert.js')),
@@ -164,50 +158,36 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         command('batch', 'run several writes as one transaction', () => import('./data/batch.js')),
       ],
     },
-    {
-      name: 'file',
-      summary: 'uploaded files',
-      examples: ['bsvc file list --project shop'],
-      commands: [
-        command(
-          'list',
-          'list files',
-          oneOf(() => import('./file.js'), 'list'),
-        ),
-        command(
-          'delete',
-          'delete a file',
-          oneOf(() => import('./file.js'), 'remove'),
-        ),
-      ],
-    },
+    command('file', 'list uploaded files, delete one', () => import('./file.js')),
     {
       name: 'hook',
-      summary: 'hooks: your code that runs before writes and sign-ins',
+      summary: 'hooks: your code that runs at events or by a schedule',
       examples: [
         'bsvc hook add orders.create --project shop --url https://example.com/orders',
         'bsvc hook list --project shop',
         'bsvc hook test orders.create --project shop',
       ],
       commands: [
-        command('add', 'call your code before an event', () => import('./hook/add.js')),
-        command('list', 'list hooks with their last calls', () => import('./hook/list.js')),
-        command('remove', 'remove a hook', () => import('./hook/remove.js')),
-        command('test', 'call a hook once and show the response', () => import('./hook/test.js')),
-      ],
-    },
-    {
-      name: 'schedule',
-      summary: 'schedules: your code that runs at certain times',
-      examples: [
-        "bsvc schedule add nightly --project shop --cron '0 3 * * *' --tz Europe/Berlin --url https://example.com/nightly",
-        'bsvc schedule list --project shop',
-      ],
-      commands: [
-        command('add', 'call your code at certain times', () => import('./schedule/add.js')),
-        command('list', 'list schedules with their last calls', () => import('./schedule/list.js')),
-        command('remove', 'remove a schedule', () => import('./schedule/remove.js')),
-        command('run', 'run a schedule now and show the response', () => import('./schedule/run.js')),
+        command(
+          'add',
+          'call your code at an event or by a schedule',
+          oneOf(() => import('./hook.js'), 'add'),
+        ),
+        command(
+          'list',
+          'list hooks and schedules with their last calls',
+          oneOf(() => import('./hook.js'), 'list'),
+        ),
+        command(
+          'remove',
+          'remove a hook or a schedule',
+          oneOf(() => import('./hook.js'), 'remove'),
+        ),
+        command(
+          'test',
+          'call a hook once and show the response',
+          oneOf(() => import('./hook.js'), 'test'),
+        ),
       ],
     },
     {
@@ -261,24 +241,15 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         ),
       ],
     },
-    command('generate', 'write types, API document or client for an app', () => import('./generate.js')),
-    {
-      name: 'agent',
-      summary: 'files that tell coding agents how to build on bsvc',
-      examples: ['bsvc agent install'],
-      commands: [
-        command('install', 'write AGENTS.md and a skill into an application', () => import('./agent/install.js')),
-      ],
-    },
+    command('generate', 'write types, client, bsvc.yaml or files for coding agents', () => import('./generate.js')),
   ],
   Access: [
     {
       name: 'rules',
       summary: 'access rules: check them, explain them, test them',
-      examples: ['bsvc rules check --project board --data', 'bsvc rules test rules.test.yaml'],
+      examples: ['bsvc rules check --project board --data', 'bsvc rules check --tests rules.test.yaml'],
       commands: [
-        command('check', 'check rules, or explain them for one user', () => import('./rules/check.js')),
-        command('test', 'test the rules of a bsvc.yaml with the cases of a file', () => import('./rules/test.js')),
+        command('check', 'check rules, test them, or explain them for one user', () => import('./rules/check.js')),
       ],
     },
     {
@@ -292,7 +263,7 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       commands: [
         command(
           'add',
-          'add an operator with a password',
+          'add an operator, or set the password of one',
           oneOf(() => import('./operator.js'), 'add'),
         ),
         command(
@@ -304,11 +275,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
           'token',
           'create a token, list or revoke sessions and tokens',
           oneOf(() => import('./operator.js'), 'token'),
-        ),
-        command(
-          'set-password',
-          'set a new password, sessions and tokens end',
-          oneOf(() => import('./operator.js'), 'setPassword'),
         ),
         command(
           'remove',
@@ -349,7 +315,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
           'change roles, enable the account, reset MFA',
           oneOf(() => import('./user.js'), 'update'),
         ),
-        command('import', 'import users of another service', () => import('./user/import.js')),
         command(
           'set-password',
           'set a user’s password',

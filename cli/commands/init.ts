@@ -42,7 +42,7 @@ export default defineCommand({
     const changed: [path: string, text: string][] = [];
     for (const [path, text] of files) if (await differs(join(root, path), path, text)) changed.push([path, text]);
     if (template) {
-      await writeClient(context, { out: join(folder, CLIENT), check: false, key: undefined, url: undefined });
+      await writeClient(context, { out: join(folder, CLIENT), check: false });
     }
     for (const [path, text] of changed) {
       await mkdir(dirname(join(root, path)), { recursive: true });

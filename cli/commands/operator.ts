@@ -16,9 +16,20 @@ import { removeOperator, requireOperatorNamed } from '../../src/features/operato
 import { requireProject } from '../../src/features/projects/project-store.js';
 import { DAY_MS } from '../../src/platform/time/clock.js';
 import { pickOne } from '../ask/choose-project.js';
-import { argument, choice, defineCommand, defineCommandOn, flag, list, option, secret } from '../shell/command.js';
+import {
+  argument,
+  choice,
+  defineCommand,
+  defineCommandOn,
+  flag,
+  list,
+  option,
+  secret,
+  type SecretSource,
+} from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import { readNewPassword } from '../shell/read-secret.js';
+import { UsageError } from '../view/exit.js';
 import type { Result } from '../view/output.js';
 import { presentFound } from '../view/present-found.js';
 import { presentList } from '../view/present-list.js';
@@ -55,11 +66,13 @@ function presentSeen({ projects }: ReturnType<typeof presentOperator>): string {
 const add = defineCommand({
   details: [
     'Operators sign in at POST /api/admin/login and use /api/projects/… with the token they get.',
+    '--replace-password sets another password for an operator who is there, and ends their sessions and tokens in running servers within a second.',
     'An owner can change everything, a viewer only reads. Without --project, the operator has access to all projects and can create new ones.',
   ].join('\n'),
   examples: [
     'bsvc operator add --email ann@example.com',
     'bsvc operator add --email bob@example.com --role viewer --project shop --password-stdin < password.txt',
+    'bsvc operator add --email ann@example.com --replace-password',
   ],
   audited: true,
   parameters: {
@@ -68,11 +81,16 @@ const add = defineCommand({
     projects: list('--project <id|name>', 'only this project (repeatable)'),
     password: secret('password', 'the password, 6 to 72 bytes'),
     ifNotExists: flag('--if-not-exists', 'do nothing if one with that address exists'),
+    replacePassword: flag('--replace-password', 'change the password of the one with that address'),
   },
   async run(context, input) {
     const given = input.email ?? (await context.ask.text('E-mail address:', 'No address given: add --email <address>'));
     const email = requireOperatorEmail(given);
+    if (input.replacePassword && (input.role !== undefined || input.projects.length > 0 || input.ifNotExists)) {
+      throw new UsageError('--replace-password takes the address and the password alone.');
+    }
     const app = await context.app();
+    if (input.replacePassword) return replacePassword(context, app, email, input.password);
     const findExisting = () => (input.ifNotExists ? findOperatorByEmail(app, email) : null);
     const existing = await findExisting();
     if (existing) return presentExisting(existing, input.role);
@@ -107,6 +125,17 @@ const add = defineCommand({
     };
   },
 });
+
+async function replacePassword(context: Context, app: App, email: string, source: SecretSource): Promise<Result> {
+  const operator = await requireOperatorNamed(app, email);
+  await setOperatorPassword(app, operator, await readNewPassword(context, source, 'New password'));
+  const json = presentOperator(operator);
+  return {
+    json,
+    quiet: json.id,
+    text: () => `Operator ${json.email} has a new password; all sessions and tokens have ended.`,
+  };
+}
 
 function presentExisting(operator: Operator, role: Operator['role'] | undefined): Result {
   const shown = presentOperator(operator);
@@ -203,25 +232,6 @@ function readTtl(text: string): number {
   return ms;
 }
 
-const setPassword = defineOperatorCommand({
-  details: 'Ends every session of the operator and every token, in running servers within a second.',
-  examples: [
-    'bsvc operator set-password ann@example.com',
-    'bsvc operator set-password ann@example.com --password-stdin < password.txt',
-  ],
-  audited: true,
-  parameters: { password: secret('password', 'the new password, 6 to 72 bytes') },
-  async run(context, { app, operator, password: source }) {
-    await setOperatorPassword(app, operator, await readNewPassword(context, source, 'New password'));
-    const shown = presentOperator(operator);
-    return {
-      json: shown,
-      quiet: shown.id,
-      text: () => `Operator ${shown.email} has a new password; all sessions and tokens have ended.`,
-    };
-  },
-});
-
 const remove = defineOperatorCommand({
   details: 'Its tokens end at once, in running servers within a second. Projects stay as they are.',
   examples: ['bsvc operator remove ann@example.com', 'bsvc operator remove ann@example.com --yes'],
@@ -234,4 +244,4 @@ const remove = defineOperatorCommand({
   },
 });
 
-export default { add, list: listAll, token, remove, setPassword };
+export default { add, list: listAll, token, remove };

@@ -14,15 +14,8 @@ const FOR_ALL = 0o666;
 /** Writes the package of the client into a directory, or with `check` compares it; another package is left alone. */
 export async function writeClient(
   { io }: Context,
-  {
-    out,
-    check,
-    ...others
-  }: { out: string | undefined; check: boolean; key: string | undefined; url: string | undefined },
+  { out, check }: { out: string | undefined; check: boolean },
 ): Promise<Result> {
-  if ((others.key ?? others.url) !== undefined) {
-    throw new UsageError('The client is of no project: leave --key and --url out.');
-  }
   if (out === undefined) throw new UsageError('generate client needs --out: the directory of the package.');
   const directory = resolve(io.cwd, out);
   const files = await readBuilt();

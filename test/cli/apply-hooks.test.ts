@@ -95,7 +95,9 @@ describe('hooks of a declaration', () => {
 
   it('are in the exported file, which changes nothing where it is applied', async () => {
     await apply(file(HOOKS));
-    expect((await bsvc(['project', 'export', 'shop', '--out', join(home.dir, 'out.yaml')])).code).toBe(0);
+    expect(
+      (await bsvc(['generate', 'declaration', '--project', 'shop', '--out', join(home.dir, 'out.yaml')])).code,
+    ).toBe(0);
     const exported = readFileSync(join(home.dir, 'out.yaml'), 'utf8');
     expect(exported).toContain('after.orders.create');
     expect(exported).not.toContain('whsec_');
@@ -124,4 +126,25 @@ describe('hooks of a declaration', () => {
     await expect(apply(file('[]', 'ownCode: { env: [BSVC_SECRET_KEY] }'))).rejects.toThrow('cannot be given');
     await expect(apply(file('[]', 'ownCode: { env: [RESEND_API_KEY] }'))).rejects.toThrow('cannot be given');
   });
+});
+
+it('hook add, list and remove know schedules by their names, which have no dot', async () => {
+  const inShop = ['--project', 'shop'];
+  const url = ['--url', 'http://127.0.0.1:9/nightly'];
+  const added = await bsvc(['hook', 'add', 'nightly', ...inShop, '--cron', '0 3 * * *', ...url, '--json']);
+  expect(added.json()).toMatchObject({ name: 'nightly', cron: '0 3 * * *', created: true });
+  await bsvc(['hook', 'add', 'orders.create', ...inShop, ...url]);
+  expect(await list()).toMatchObject([{ event: 'orders.create' }, { name: 'nightly', calls: [] }]);
+  for (const [words, said] of [
+    [['nightly'], 'For the schedule nightly add --cron <expression>; an event is written as orders.create'],
+    [['nightly', '--cron', '* * * * *', '--timeout', '900'], '--on-failure and --timeout go with an event'],
+    [['orders.update', '--tz', 'UTC'], '--cron, --tz and --missed go with the name of a schedule'],
+  ] as const) {
+    const refused = await bsvc(['hook', 'add', ...words, ...inShop, ...url]);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(said) as string });
+  }
+  expect((await bsvc(['hook', 'remove', 'nightly', ...inShop, '--yes'])).stdout).toContain(
+    'hook of nightly is removed',
+  );
+  expect(await list()).toMatchObject([{ event: 'orders.create' }]);
 });

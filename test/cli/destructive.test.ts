@@ -41,7 +41,7 @@ const env = { BSVC_DATA_DIR: join(home.dir, 'data'), BSVC_DURABILITY: 'relaxed',
 const EMAIL = 'ann@example.com';
 
 /** Arguments that name something; whatever is not listed need not be there to be asked about. */
-const NAMED: Record<string, string> = { user: EMAIL, operator: EMAIL, project: 'shop', provider: 'github' };
+const NAMED: Record<string, string> = { user: EMAIL, operator: EMAIL, project: 'shop', provider: 'github', path: 'x' };
 
 async function bsvc(...argv: string[]): Promise<string> {
   const { code, stdout, stderr } = await home.bsvc(argv, { env, stdin: 'a-password\n' });
@@ -136,6 +136,7 @@ describe('a command that takes something away at times', () => {
       await bsvc('user', 'social', 'github', '--project', 'shop', ...client);
       return ['github', '--project', 'shop', '--remove'];
     },
+    file: () => Promise.resolve(['--project', 'shop', '--delete', 'x']),
     restore: async () => {
       await bsvc('backup', '--out', 'all.backup');
       return ['all.backup'];

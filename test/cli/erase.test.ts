@@ -91,7 +91,7 @@ describe('bsvc user delete --erase', () => {
     expect(await Promise.all(['notes', 'tasks', 'votes'].map(count))).toEqual([1, 2, 1]);
     const users = (await bsvc(['user', 'list', '--json'])).json<{ email: string }[]>();
     expect(users.map(({ email }) => email)).toEqual(['bob@example.com']);
-    const files = (await bsvc(['file', 'list', '--json'])).stdout;
+    const files = (await bsvc(['file', '--json'])).stdout;
     expect([files.includes(ids.ann!), files.includes(ids.bob!)]).toEqual([false, true]);
     expect(await bsvc([...words, '--yes'])).toMatchObject({ code: 1 });
   });

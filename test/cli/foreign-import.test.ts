@@ -75,7 +75,7 @@ const FIREBASE_USER = {
   createdAt: '1600000000000',
 };
 
-describe('bsvc user import --from firebase', () => {
+describe('bsvc data import users --from firebase', () => {
   it('signs in with the password of the published example, by bcrypt from then on', async () => {
     const { bsvc, signIn } = await openProject();
     file('hash.txt', HASH_CONFIG);
@@ -85,7 +85,7 @@ describe('bsvc user import --from firebase', () => {
       { localId: 'x', email: 'off@example.com', disabled: true },
     ];
     file('fb.json', JSON.stringify({ kind: 'x', users }, null, 2));
-    const words = ['user', 'import', 'fb.json', '--from', 'firebase', '--hash-config', 'hash.txt', '--json'];
+    const words = ['data', 'import', 'users', 'fb.json', '--from', 'firebase', '--hash-config', 'hash.txt', '--json'];
     const dry = await bsvc([...words, '--dry-run']);
     expect(dry.json()).toMatchObject({ dryRun: true, stored: 2, present: 0 });
     expect(await signIn('ann@example.com', 'user1password')).toBe('INVALID_CREDENTIALS');
@@ -112,16 +112,16 @@ describe('bsvc user import --from firebase', () => {
   it('keeps the signer key nowhere, and says what a missing one costs', async () => {
     const { bsvc } = await openProject();
     file('fb.json', JSON.stringify({ users: [FIREBASE_USER] }));
-    const outcome = await bsvc(['user', 'import', 'fb.json', '--from', 'firebase', '--json']);
+    const outcome = await bsvc(['data', 'import', 'users', 'fb.json', '--from', 'firebase', '--json']);
     expect(outcome.json()).toMatchObject({
       stored: 1,
       withoutPassword: [{ count: 1, reason: 'no --hash-config was given' }],
     });
     file('hash.txt', HASH_CONFIG);
     const other = await openProject();
-    await other.bsvc(['user', 'import', 'fb.json', '--from', 'firebase', '--hash-config', 'hash.txt']);
+    await other.bsvc(['data', 'import', 'users', 'fb.json', '--from', 'firebase', '--hash-config', 'hash.txt']);
     const audit = await other.bsvc(['audit', '--json']);
-    expect(audit.stdout).toContain('user import');
+    expect(audit.stdout).toContain('data import');
     expect(audit.stdout).not.toContain(SIGNER_KEY);
   });
 
@@ -132,7 +132,16 @@ describe('bsvc user import --from firebase', () => {
     const { bsvc } = await openProject();
     file('fb.json', JSON.stringify({ users: [FIREBASE_USER] }));
     file('bad.txt', config);
-    const outcome = await bsvc(['user', 'import', 'fb.json', '--from', 'firebase', '--hash-config', 'bad.txt']);
+    const outcome = await bsvc([
+      'data',
+      'import',
+      'users',
+      'fb.json',
+      '--from',
+      'firebase',
+      '--hash-config',
+      'bad.txt',
+    ]);
     expect({ code: outcome.code, stderr: outcome.stderr }).toEqual({
       code: 2,
       stderr: expect.stringMatching(message) as string,
@@ -140,7 +149,7 @@ describe('bsvc user import --from firebase', () => {
   });
 });
 
-describe('bsvc user import of bcrypt hashes', () => {
+describe('bsvc data import users of bcrypt hashes', () => {
   it('takes them over as they are, whichever letter they bear', async () => {
     const { bsvc, signIn } = await openProject();
     const hash = await bcrypt.hash('sesame 1', 5);
@@ -156,7 +165,7 @@ describe('bsvc user import of bcrypt hashes', () => {
     const argon = { ...supabase, id: 'b', email: 'argon@example.com', encrypted_password: '$argon2id$v=19$m=1$a$b' };
     const gone = { ...supabase, id: 'c', email: 'gone@example.com', deleted_at: '2024-01-02T00:00:00Z' };
     file('sb.ndjson', lines([supabase, argon, gone]));
-    const outcome = await bsvc(['user', 'import', 'sb.ndjson', '--from', 'supabase', '--json']);
+    const outcome = await bsvc(['data', 'import', 'users', 'sb.ndjson', '--from', 'supabase', '--json']);
     expect(outcome.json()).toMatchObject({
       stored: 2,
       undeclared: ['plan'],
@@ -173,10 +182,12 @@ describe('bsvc user import of bcrypt hashes', () => {
       _session_token: 'r:1',
     };
     file('parse.ndjson', lines([parse]));
-    expect((await bsvc(['user', 'import', 'parse.ndjson', '--from', 'parse', '--json'])).json()).toMatchObject({
-      stored: 1,
-      undeclared: ['username'],
-    });
+    expect((await bsvc(['data', 'import', 'users', 'parse.ndjson', '--from', 'parse', '--json'])).json()).toMatchObject(
+      {
+        stored: 1,
+        undeclared: ['username'],
+      },
+    );
     expect(await signIn('sue@example.com', 'sesame 1')).toEqual(['2b', '2b']);
     expect(await signIn('pat@example.com', 'sesame 1')).toEqual(['2b', '2b']);
     expect(await signIn('argon@example.com', 'sesame 1')).toBe('INVALID_CREDENTIALS');
@@ -292,7 +303,7 @@ describe('data import --from pocketbase', () => {
     }>();
     const shown = JSON.stringify(collection ?? (await bsvc(['collection', 'show', 'posts', '--json'])).json());
     expect(shown).toContain('"ref":"users"');
-    const users = await bsvc(['user', 'import', path, '--from', 'pocketbase', '--json']);
+    const users = await bsvc(['data', 'import', 'users', path, '--from', 'pocketbase', '--json']);
     expect(users.json()).toMatchObject({ stored: 1, rejectedCount: 0 });
     expect((await bsvc(['user', 'list', '--json'])).json<unknown>()).toMatchObject([{ _id: idOf('u1'), name: 'Una' }]);
     expect(await signIn('una@example.com', 'pocket pass')).toEqual(['2b', '2b']);
@@ -345,13 +356,12 @@ describe('data import --from pocketbase', () => {
     const empty = new Database(join(home.dir, 'other.db'));
     empty.exec('CREATE TABLE a (b)');
     empty.close();
-    for (const [source, noun] of [
-      ['firebase', 'user'],
-      ['parse', 'user'],
-      ['firestore', 'data'],
+    for (const [source, collection] of [
+      ['firebase', 'users'],
+      ['parse', 'users'],
+      ['firestore', 'posts'],
     ] as const) {
-      const words = noun === 'user' ? ['other.db'] : ['posts', 'other.db'];
-      const mistaken = await bsvc([noun, 'import', ...words, '--from', source]);
+      const mistaken = await bsvc(['data', 'import', collection, 'other.db', '--from', source]);
       expect(mistaken).toMatchObject({
         code: 1,
         stderr: expect.stringContaining('--from pocketbase reads one') as string,

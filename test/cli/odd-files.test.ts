@@ -35,7 +35,6 @@ const BESIDES: Record<string, string[]> = {
   'mail template set': ['--subject', 'x'],
   'service install': ['--data-dir', 'made'],
   restore: ['--yes'],
-  'user import': ['--from', 'parse'],
 };
 /** Commands that take a file instead of their arguments. */
 const INSTEAD = new Set(['rules check']);

@@ -117,26 +117,26 @@ describe('bsvc operator token --list', () => {
   });
 });
 
-describe('bsvc operator set-password', () => {
+describe('bsvc operator add --replace-password', () => {
   it('gives another password, ends all sessions, and shows and records neither password', async () => {
     await add('changed@example.test');
     await bsvc(['operator', 'token', 'changed@example.test']);
-    const words = ['operator', 'set-password', 'changed@example.test'];
+    const words = ['operator', 'add', '--replace-password', '--email', 'changed@example.test'];
     const changed = await bsvc([...words, '--password-env', 'NEW'], { env: { NEW: 'incorrect horse' } });
     expect(changed).toMatchObject({
       code: 0,
       stdout: 'Operator changed@example.test has a new password; all sessions and tokens have ended.\n',
     });
     expect((await bsvc(['operator', 'token', 'changed@example.test', '--list', '--json'])).json()).toEqual([]);
-    const audit = await bsvc(['audit', '--action', 'operator set-password', '--json']);
+    const audit = await bsvc(['audit', '--action', 'operator add', '--json']);
     expect(audit.stdout).toContain('changed@example.test');
     expect(audit.stdout).not.toMatch(/incorrect horse/);
     const short = await bsvc([...words, '--password-stdin'], { stdin: 'x' });
     expect(short).toMatchObject({ code: 1, stderr: expect.stringMatching(/at least 6 bytes/) as string });
     expect((await bsvc(words)).code).toBe(2);
-    expect(
-      (await bsvc(['operator', 'set-password', 'nobody@example.test', '--password-stdin'], { stdin: 'x' })).code,
-    ).toBe(1);
+    expect((await bsvc([...words.slice(0, -1), 'nobody@example.test', '--password-stdin'], { stdin: 'x' })).code).toBe(
+      1,
+    );
   });
 });
 

@@ -30,7 +30,12 @@ afterAll(() => {
 
 describe('bsvc rules test', () => {
   it.each(readdirSync(EXAMPLES).filter((name) => !name.includes('.')))('holds for the example %s', async (name) => {
-    const { code, stdout, stderr } = await home.bsvc(['rules', 'test', join(EXAMPLES, name, 'rules.test.yaml')]);
+    const { code, stdout, stderr } = await home.bsvc([
+      'rules',
+      'check',
+      '--tests',
+      join(EXAMPLES, name, 'rules.test.yaml'),
+    ]);
     expect([code, stderr], stdout).toEqual([0, '']);
     expect(stdout).toMatch(/expectations are met/);
   });
@@ -52,14 +57,14 @@ describe('bsvc rules test', () => {
     };
     writeFileSync(join(home.dir, 'bsvc.yaml'), JSON.stringify(declaration));
     writeFileSync(join(home.dir, 'rules.test.json'), JSON.stringify(tests));
-    const { code, stdout, stderr } = await home.bsvc(['rules', 'test', 'rules.test.json']);
+    const { code, stdout, stderr } = await home.bsvc(['rules', 'check', '--tests', 'rules.test.json']);
     expect([code, stderr]).toEqual([1, expect.stringContaining('3 of 4 expectations are not met')]);
     expect(stdout).toContain('anyone reads notes: expected sees one, but AUTH_REQUIRED');
     expect(stdout).toContain('ada updates one: expected ok, but RULE_REFUSED');
     expect(stdout).toContain('ada reads one: expected ok, but shows owner');
     expect((await inShop('collection', 'list', '--quiet')).stdout).not.toContain('notes');
     writeFileSync(join(home.dir, 'bad.json'), JSON.stringify({ ...tests, expect: [{ as: 'bob', read: 'one' }] }));
-    const bad = await home.bsvc(['rules', 'test', 'bad.json']);
+    const bad = await home.bsvc(['rules', 'check', '--tests', 'bad.json']);
     expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining('there is no user "bob"')]);
   });
 });
@@ -69,7 +74,7 @@ describe('bsvc rules test, as the server would answer', () => {
     const projects = [{ name: 'shop', ...declaration }];
     writeFileSync(join(home.dir, 'bsvc.yaml'), JSON.stringify({ format: 'bsvc/1', projects }));
     writeFileSync(join(home.dir, 'rules.test.json'), JSON.stringify({ format: 'bsvc-rules/1', ...tests }));
-    return home.bsvc(['rules', 'test', 'rules.test.json', '--json'], { env });
+    return home.bsvc(['rules', 'check', '--tests', 'rules.test.json', '--json'], { env });
   };
 
   it('takes update operators', async () => {

@@ -27,7 +27,6 @@ const ARGUMENTS: Record<string, string[]> = {
   'byok bucket set': ['--bucket', 'b', '--region', 'r', '--access-key-id', 'k'],
   generate: ['types'],
   'operator add': ['--email', 'new{n}@example.test', '--role', 'viewer'],
-  'operator set-password': ['op@example.test'],
 };
 // Nothing listens there: the key is read before the server is asked.
 const OF_SERVER = ['--url', 'http://127.0.0.1:9'];
@@ -35,7 +34,6 @@ const MORE: Record<string, string[]> = {
   generate: OF_SERVER,
   'data query': ['--watch', '--once'],
   'data update': ['--filter', 'title=x', '--yes'],
-  'user import': ['--from', 'parse'],
   'mail template set': ['--subject', 'x'],
 };
 
@@ -57,8 +55,9 @@ const READINGS: Reading[] = (await listLeaves(COMMANDS)).flatMap(([words, comman
     if (NO_TEXT.test(flags) || NO_TEXT_OF.has(words)) return [];
     if (READS.test(flags)) {
       // Besides a file of its own, such as the users that the parameters belong to.
-      const own = option === '--hash-config' ? ['users.json'] : [];
-      const given = (file: string): string[] => [...before, ...own, ...(option ? [option, file] : [file]), ...more];
+      const own = ['data', 'import', 'users', 'users.json', '--from', 'firebase'];
+      const rest = option === '--hash-config' ? own : before;
+      const given = (file: string): string[] => [...rest, ...(option ? [option, file] : [file]), ...more];
       return [{ name: `${words} ${option ?? flags}`, line: given, stdin: false }];
     }
     if (kind === 'argument' && /standard input/.test(parameter.description)) {

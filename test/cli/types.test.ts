@@ -102,13 +102,13 @@ describe('bsvc generate types --key', () => {
   });
 });
 
-describe('bsvc generate openapi, bsvc schema export --format json-schema', () => {
+describe('bsvc generate openapi, json-schema', () => {
   it('write what the server answers under the same names', async () => {
     const document = (await inShop('generate', 'openapi', '--json')).json<{ paths: object }>();
     expect(Object.keys(document.paths)).toContain('/api/data/posts/{id}');
     await inShop('generate', 'openapi', '--out', 'openapi.json');
     expect(JSON.parse(readFileSync(join(home.dir, 'openapi.json'), 'utf8'))).toEqual(document);
-    const { $defs } = (await inShop('schema', 'export', '--format', 'json-schema', '--json')).json<{ $defs: object }>();
+    const { $defs } = (await inShop('generate', 'json-schema', '--json')).json<{ $defs: object }>();
     expect(Object.keys($defs)).toEqual(expect.arrayContaining(['PostsDocument', 'PostsInsert', 'UsersPublic']));
   });
 });

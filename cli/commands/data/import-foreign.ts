@@ -4,6 +4,7 @@ import { AppError } from '../../../src/errors.js';
 import { addCollection, readNewCollection } from '../../../src/features/collections/add-collection.js';
 import { findCollection, requireStoredCollection } from '../../../src/features/collections/collection-store.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
+import { USERS } from '../../../src/features/collections/users-collection.js';
 import { rowReader, type Head } from '../../../src/exchange/csv-row.js';
 import { readExtendedDocument, type Note } from '../../../src/features/documents/bulk/extended-json.js';
 import { ImportNotes } from '../../../src/features/documents/bulk/import-notes.js';
@@ -17,6 +18,7 @@ import {
   type LineSource,
 } from '../../formats/foreign/foreign-document.js';
 import { withOwnValues } from '../../formats/foreign/foreign-id.js';
+import { USER_SOURCES } from '../../formats/foreign/foreign-user.js';
 import { openPocketBase, type PocketBaseCollection } from '../../formats/foreign/pocketbase.js';
 import { storeInBatches, type ForeignEntry } from '../../formats/foreign/store-in-batches.js';
 import { measureSource, openSource } from '../../formats/open-source.js';
@@ -25,13 +27,15 @@ import type { Encoding } from '../../formats/decode-source.js';
 import type { Context } from '../../shell/context.js';
 import type { Result } from '../../view/output.js';
 import { UsageError } from '../../view/exit.js';
+import { importForeignUsers } from './import-users.js';
 import { presentForeignImport, type ForeignImport } from './present-foreign-import.js';
 
-export const DATA_SOURCES = ['pocketbase', ...LINE_SOURCES] as const;
-export type DataSource = (typeof DATA_SOURCES)[number];
+export const FOREIGN_SOURCES = [...new Set(['pocketbase' as const, ...LINE_SOURCES, ...USER_SOURCES])];
+export type ForeignSource = (typeof FOREIGN_SOURCES)[number];
 
 interface ForeignInput {
-  from: DataSource;
+  from: ForeignSource;
+  hashConfig?: string;
   collection?: string;
   file?: string;
   project?: string;
@@ -48,6 +52,8 @@ export async function importForeign(context: Context, input: ForeignInput): Prom
   // With one word alone it is the file.
   const [collection, file] = input.file === undefined ? [undefined, input.collection] : [input.collection, input.file];
   if (file === undefined) throw new UsageError('The argument <file> is missing');
+  if (collection === USERS) return importForeignUsers(context, { ...input, file });
+  if (input.from === 'firebase') throw new UsageError('Of firebase there are users: data import users <file>');
   if (input.from === 'pocketbase') return importPocketBase(context, input, file, collection);
   if (collection === undefined) throw new UsageError('The argument <collection> is missing');
   await measureSource(context, file);

@@ -11,7 +11,7 @@ import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from '../
 import { ENCODINGS, type Encoding } from '../../formats/decode-source.js';
 import { findFormat, FORMATS, readEntries, type Format, type ReadOptions } from '../../formats/read-entries.js';
 import { measureSource, openSource } from '../../formats/open-source.js';
-import { importForeign, DATA_SOURCES, type DataSource } from './import-foreign.js';
+import { importForeign, FOREIGN_SOURCES, type ForeignSource } from './import-foreign.js';
 import { presentImport, type ImportReport } from './present-import.js';
 import type { Result } from '../../view/output.js';
 import { countOf } from '../../view/present-amount.js';
@@ -28,12 +28,14 @@ export default defineCommand({
     'Rejected lines are reported with their numbers; --on-error stop ends at the first one. Documents stored before that stay. Fields that are left out or converted are counted.',
     'An interrupted import prints how many entries it has processed: continue with --skip. You can also repeat the import of an export, because ids and times are kept. --key updates existing documents, found by a unique field or _id, instead of rejecting them.',
     '--from reads exports of another service: ids are converted, references stay intact, and a second run continues. pocketbase reads data.db and creates missing collections, accessible only with the secret key until you set rules.',
+    'Users come with --from only, and no emails are sent. firebase: the file of "firebase auth:export users.json --format=json", with the password hash parameters of the project in --hash-config. supabase: auth.users as one row_to_json per line. parse: what mongoexport writes of _User. Passwords keep working: bcrypt hashes are stored as they are, those of Firebase are checked at the first sign-in. Fields that "users" does not declare are left out and named.',
   ].join('\n'),
   examples: [
     'bsvc data import posts posts.ndjson --project shop',
     'bsvc data import countries countries.json --project shop --on-error stop',
     'bsvc data import items items.csv --project shop --key sku --column Name=title --encoding latin1',
     'bsvc data import --from pocketbase pb_data/data.db --project shop --dry-run',
+    'bsvc data import users users.json --from firebase --hash-config hash.txt --project shop',
     'gunzip -c events.ndjson.gz | bsvc data import events - --format ndjson --project shop',
   ],
   audited: ({ dryRun }) => !dryRun,
@@ -49,12 +51,16 @@ export default defineCommand({
     onError: choice('--on-error <action>', 'when a line is refused (default: continue)', ['continue', 'stop']),
     batch: option('--batch <n>', `documents per write (default: ${BATCH_DOCUMENTS})`, wholeWithin(1, 9999)),
     dryRun: flag('--dry-run', 'only check every line against the fields of the collection'),
-    from: choice<DataSource>('--from <service>', 'what another service exported', DATA_SOURCES),
+    from: choice<ForeignSource>('--from <service>', 'what another service exported', FOREIGN_SOURCES),
     source: option('--source <name>', 'name of the collection there, if it differs'),
     parent: option('--parent <field>', 'with --from firestore: field for the id of a subcollection’s parent document'),
+    hashConfig: option('--hash-config <file>', 'with users of Firebase: password hash parameters of its project'),
     oldId: option('--old-id <field>', 'with --from: store the old id in this field'),
   },
   async run(context, input) {
+    if (input.hashConfig !== undefined && input.from !== 'firebase') {
+      throw new UsageError('--hash-config goes with --from firebase.');
+    }
     if (input.from) return importForeign(context, { ...input, from: input.from });
     const file =
       input.file ?? (await context.ask.text('File to read (- for standard input):', 'The argument <file> is missing'));

@@ -3,17 +3,10 @@ import {
   SCHEMA_FORMAT,
   type SchemaFile,
 } from '../../../src/features/collections/schema/collection-declaration.js';
-import type { App } from '../../../src/app.js';
-import type { Project } from '../../../src/features/projects/project.js';
-import { describeProject } from '../../../src/features/project-types/described-project.js';
-import { writeProjectFile } from '../../../src/features/project-types/project-files.js';
 import { listCollections } from '../../../src/features/collections/list-collections.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { giveFile } from '../../formats/give-file.js';
 import { replaceFile } from '../../formats/replace-file.js';
-import { choice, defineCommand, option } from '../../shell/command.js';
-import type { Context } from '../../shell/context.js';
-import type { Result } from '../../view/output.js';
+import { defineCommand, option } from '../../shell/command.js';
 import { countOf } from '../../view/present-amount.js';
 import { resolveOutput } from '../../shell/resolve-output.js';
 
@@ -22,17 +15,14 @@ export default defineCommand({
   examples: [
     'bsvc schema export --project shop --out schema.json',
     'bsvc schema export --project shop | jq .collections',
-    'bsvc schema export --project shop --format json-schema --out documents.schema.json',
   ],
   parameters: {
     project: projectOption,
     out: option('--out <file>', 'file to write'),
-    format: choice('--format <format>', 'what to write (bsvc)', ['bsvc', 'json-schema']),
   },
-  async run(context, { project: named, out, format }) {
+  async run(context, { project: named, out }) {
     const path = out === undefined ? null : await resolveOutput(context, out);
     const { app, project } = await chooseProject(context, named);
-    if (format === 'json-schema') return giveSchema(context, out, app, project);
     const collections = (await listCollections(app, project._id)).map(declareCollection);
     const file: SchemaFile = { format: SCHEMA_FORMAT, collections };
     const text = `${JSON.stringify(file, null, 2)}\n`;
@@ -47,8 +37,3 @@ export default defineCommand({
     };
   },
 });
-
-async function giveSchema(context: Context, out: string | undefined, app: App, project: Project): Promise<Result> {
-  const text = await writeProjectFile('schema.json', [], await describeProject(app, project, { isPublic: false }));
-  return giveFile(context, out, { text, json: JSON.parse(text) as unknown, of: project.name });
-}

@@ -37,7 +37,7 @@ export const PROJECT_FILE_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects/:projectId/files', {
       id: 'listFiles',
-      command: 'file list',
+      command: 'file',
       summary: 'List files, newest first',
       access: PROJECT_OPERATOR,
       query: {
@@ -73,6 +73,6 @@ export const PROJECT_FILE_ROUTES: RouteList = {
       },
       { answers: created(UPLOADED_FILE, 'File uploaded') },
     ),
-    mountedAt('DELETE /api/projects/:projectId/files', DELETE_FILE, projectOwner('file delete')),
+    mountedAt('DELETE /api/projects/:projectId/files', DELETE_FILE, projectOwner('file')),
   ],
 };

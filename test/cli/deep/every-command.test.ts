@@ -115,18 +115,21 @@ async function aboutCollections(): Promise<void> {
   await bsvc('rules check', ['posts', '--as', 'anyone', '--filter', 'title=one']);
   await bsvc('data query', ['posts', '--as', 'anyone']);
   await bsvc('data query', ['posts', '--watch', '--once', '--as', 'anyone']);
-  await bsvc('rules test', [join(import.meta.dirname, '../../../templates/examples/board/rules.test.yaml')]);
+  await bsvc('rules check', [
+    '--tests',
+    join(import.meta.dirname, '../../../templates/examples/board/rules.test.yaml'),
+  ]);
   await bsvc('collection list');
   await bsvc('collection show', ['posts']);
   await bsvc('collection edit', ['posts', '--set-field', 'title:String', '--check']);
   await bsvc('collection edit', ['posts', '--add-field', 'views:Number=0']);
   await bsvc('collection rls', ['posts', '--mode', 'public-read']);
   await bsvc('collection edit', ['posts', '--changes', '7d']);
-  await bsvc('project export', ['shop']);
-  await bsvc('project export', ['shop', '--out', 'project.yaml']);
+  await bsvc('generate', ['declaration']);
+  await bsvc('generate', ['declaration', '--out', 'project.yaml']);
   await bsvc('schema export');
   await bsvc('schema export', ['--out', 'schema.json']);
-  await bsvc('schema export', ['--format', 'json-schema']);
+  await bsvc('generate', ['json-schema']);
   await bsvc('generate', ['types']);
   await bsvc('generate', ['types', '--out', 'types.d.ts']);
   await bsvc('generate', ['types', '--out', 'types.d.ts', '--check']);
@@ -152,7 +155,7 @@ async function aboutUsers(): Promise<void> {
   await bsvc('project update', ['shop', '--redirect', 'https://shop.example.com/join']);
   await bsvc('user create', ['--email', 'grace@example.com', '--invite', '--role', 'editor']);
   const grace = '{"_id":"grace","email":"grace@example.com","emailVerified":true}\n';
-  await bsvc('user import', ['-', '--from', 'parse'], grace);
+  await bsvc('data import', ['users', '-', '--from', 'parse'], grace);
   await bsvc('user delete', ['grace@example.com', '--erase', '--yes']);
   await bsvc('user delete', [ann, '--yes']);
   const place = ['--client-id', 'shop', '--redirect-url', 'https://shop.example.com/in'];
@@ -164,7 +167,7 @@ async function aboutUsers(): Promise<void> {
   await bsvc('operator token', [ann, '--ttl', '1h']);
   await bsvc('operator token', [ann, '--list']);
   await bsvc('operator token', [ann, '--revoke', 'all']);
-  await bsvc('operator set-password', [ann, '--password-stdin'], `${SECRETS.PASSWORD}-again\n`);
+  await bsvc('operator add', ['--email', ann, '--replace-password', '--password-stdin'], `${SECRETS.PASSWORD}-again\n`);
   await bsvc('console', [ann, '--no-open']);
   await bsvc('operator remove', [ann, '--yes']);
 }
@@ -211,10 +214,10 @@ async function aboutHooks(): Promise<void> {
   await bsvc('hook test', ['posts.create']);
   await bsvc('hook list');
   await bsvc('hook remove', ['posts.create', '--yes']);
-  await bsvc('schedule add', ['nightly', '--cron', '0 3 * * *', '--url', receiver.url]);
-  await bsvc('schedule run', ['nightly']);
-  await bsvc('schedule list');
-  await bsvc('schedule remove', ['nightly', '--yes']);
+  await bsvc('hook add', ['nightly', '--cron', '0 3 * * *', '--url', receiver.url]);
+  await bsvc('hook test', ['nightly']);
+  await bsvc('hook list');
+  await bsvc('hook remove', ['nightly', '--yes']);
   receiver.answer = answer;
   await bsvc('jobs');
   await bsvc('jobs', ['--retry', 'dead']);
@@ -225,7 +228,7 @@ async function aboutTheHouse(): Promise<void> {
   await bsvc('apply', ['--schema']);
   await bsvc('apply', ['-f', 'bsvc.json', '--dry-run']);
   await bsvc('apply', ['-f', 'bsvc.json']);
-  await bsvc('file list');
+  await bsvc('file');
   await aboutFiles();
   await bsvc('doctor');
   await bsvc('doctor', ['--repair', '--dry-run']);
@@ -255,8 +258,8 @@ async function aboutFiles(): Promise<void> {
       confirmedAt: now,
     });
   await engine.close();
-  await bsvc('file list', ['--name', 'A.TXT']);
-  await bsvc('file delete', [path, '--yes']);
+  await bsvc('file', ['--name', 'A.TXT']);
+  await bsvc('file', ['--delete', path, '--yes']);
 }
 
 /** What changes or replaces everything comes late. */

@@ -1,0 +1,216 @@
+import { resolve } from 'node:path';
+import type { App } from '../../src/app.js';
+import { wholeWithin } from '../../src/config/setting-readers.js';
+import { listCalls } from '../../src/features/hooks/call-log.js';
+import {
+  addAfter,
+  addHook,
+  listAfter,
+  MAX_TIMEOUT_MS,
+  MIN_TIMEOUT_MS,
+  type NewHook,
+  presentAfter,
+  presentHook,
+  removeAfter,
+  removeHook,
+} from '../../src/features/hooks/change-hooks.js';
+import {
+  addSchedule,
+  presentSchedule,
+  removeSchedule,
+  runSchedule,
+} from '../../src/features/hooks/change-schedules.js';
+import { listSchedules, MISSED, type Repetition } from '../../src/features/hooks/schedule.js';
+import { testHook } from '../../src/features/hooks/test-hook.js';
+import { setOwnEnv } from '../../src/features/projects/own-code.js';
+import type { Project, ProjectHook } from '../../src/features/projects/project.js';
+import { presentDelivery } from '../../src/features/webhooks/present-webhook.js';
+import { defineProjectCommand } from '../ask/choose-project.js';
+import { argument, choice, flag, list, option } from '../shell/command.js';
+import { EXIT, UsageError } from '../view/exit.js';
+import { presentList } from '../view/present-list.js';
+
+const SHOWN_CALLS = 20;
+
+/** Events are written with dots, schedules have a name without one. */
+const isSchedule = (event: string): boolean => !event.includes('.');
+
+const eventArgument = argument(
+  'event',
+  '<collection>.create, .update or .delete; after.<collection>.… hears of it afterwards; or the name of a schedule',
+);
+
+const add = defineProjectCommand({
+  details: [
+    'The code answers {"allow":true,"set":{…}} or {"allow":false,"status":422,"code":"…","message":"…"}; "set" fills fields declared @hook.',
+    'Calls of an address are signed by the Standard Webhooks scheme; --quiet prints the secret for it.',
+    'A name with --cron is a schedule. The expression has five fields: minute, hour, day, month, weekday. Of a local time that occurs twice the first one counts; one that does not occur is the first moment after the gap.',
+  ].join('\n'),
+  examples: [
+    'bsvc hook add orders.create --project shop --url https://example.com/orders',
+    'bsvc hook add orders.delete --project shop --run ./hooks/orders.mjs --env STRIPE_KEY',
+    'bsvc hook add after.orders.create --project shop --run ./hooks/orders.mjs',
+    'bsvc hook add orders.update --project shop --url https://example.com/orders --on-failure allow --timeout 2000 --if-not-exists',
+    "bsvc hook add nightly --project shop --cron '0 3 * * *' --tz Europe/Berlin --url https://example.com/nightly",
+  ],
+  audited: true,
+  parameters: {
+    event: eventArgument,
+    url: option('--url <url>', 'https address that is called'),
+    run: option('--run <file[#name]>', 'JavaScript file whose handler is called, ./hooks/orders.mjs'),
+    env: list('--env <names>', 'variables that files of the project see, comma-separated (repeatable)'),
+    onFailure: choice<ProjectHook['onFailure']>(
+      '--on-failure <what>',
+      'what becomes of the request then (default: refuse)',
+      ['refuse', 'allow'],
+    ),
+    timeoutMs: option(
+      '--timeout <ms>',
+      `how long to wait, ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS} (default: 5000)`,
+      wholeWithin(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
+    ),
+    cron: option('--cron <expression>', 'when a schedule runs'),
+    timeZone: option('--tz <zone>', 'time zone of the expression (default: UTC)'),
+    missed: choice<Repetition['missed']>(
+      '--missed <what>',
+      'what becomes of times at which the service was off (default: once)',
+      MISSED,
+    ),
+    ifNotExists: flag('--if-not-exists', 'do nothing when it has a hook'),
+  },
+  async run(context, { app, project, event, url, run, env, ifNotExists, ...input }) {
+    const { onFailure, timeoutMs, cron, timeZone, missed } = input;
+    const ofEvents = onFailure ?? timeoutMs;
+    const ofSchedules = cron ?? timeZone ?? missed;
+    if (isSchedule(event) && ofEvents !== undefined) {
+      throw new UsageError('--on-failure and --timeout go with an event, such as orders.create.');
+    }
+    if (!isSchedule(event) && ofSchedules !== undefined) {
+      throw new UsageError('--cron, --tz and --missed go with the name of a schedule, without a dot.');
+    }
+    const target = { url, ifNotExists, run: run !== undefined && app.config.hooksDir === null ? resolve(run) : run };
+    const expression =
+      isSchedule(event) && cron === undefined
+        ? await context.ask.text(
+            'Cron expression:',
+            `For the schedule ${event} add --cron <expression>; an event is written as orders.create`,
+          )
+        : cron;
+    const names = env.flatMap((each) => each.split(','));
+    if (names.length > 0) await setOwnEnv(app, project, names);
+    const { shown, secret, created } =
+      expression === undefined
+        ? await addForEvent(app, project, { event, ...target, onFailure, timeoutMs })
+        : await addAtTimes(app, project, { name: event, ...target, cron: expression, timeZone, missed });
+    const where = `${shown.url ?? shown.run}${'nextAt' in shown ? `, next at ${shown.nextAt}` : ''}`;
+    const lines = [created ? `${event} calls ${where}.` : `${event} has a hook already: ${where}.`];
+    return {
+      json: { ...shown, ...(secret && { secret }), created },
+      quiet: secret ?? shown.id,
+      text: () => (secret ? [...lines, '', `  ${secret}`, '', 'The secret is shown this once.'] : lines).join('\n'),
+    };
+  },
+});
+
+async function addForEvent(app: App, project: Project, input: NewHook) {
+  if (!input.event.startsWith('after.')) {
+    const { hook, ...added } = await addHook(app, project, input);
+    return { ...added, shown: presentHook(app, project, hook) };
+  }
+  const { webhook, created } = await addAfter(app, project, input);
+  return { shown: presentAfter(input.event, webhook), created, secret: null };
+}
+
+async function addAtTimes(app: App, project: Project, input: Parameters<typeof addSchedule>[2]) {
+  const { schedule, ...added } = await addSchedule(app, project, input);
+  return { ...added, shown: presentSchedule(app, schedule) };
+}
+
+const listAll = defineProjectCommand({
+  details: 'Calls are kept for a day; --json shows the last of each with status, time and the beginning of the answer.',
+  examples: ['bsvc hook list --project shop', 'bsvc hook list --project shop --json'],
+  async run(_context, { app, project }) {
+    const hooks = [
+      ...(project.hooks ?? []).map((hook) => ({ _id: hook.id, ...presentHook(app, project, hook) })),
+      ...(await listAfter(app, project)).map(({ event, ...each }) => ({ _id: each.id, ...presentAfter(event, each) })),
+      ...(await listSchedules(app, project._id)).map((each) => ({ _id: each._id, ...presentSchedule(app, each) })),
+    ];
+    const items = [];
+    for (const { _id, ...shown } of hooks) {
+      items.push({ ...shown, calls: (await listCalls(app, _id, SHOWN_CALLS)).map(presentDelivery) });
+    }
+    return {
+      ...presentList(items, {
+        name: (each) => ('event' in each ? each.event : each.name),
+        empty: 'No hooks yet. Add one with: bsvc hook add <event> --url <url>',
+        head: ['event', 'calls', 'when', 'last call', 'last answer'],
+        row: (each) => {
+          const last = each.calls[0]?.attempts[0];
+          const called = [last?.at, last && (last.error ?? last.status)];
+          return 'event' in each
+            ? [each.event, each.url ?? each.run, `${each.timeoutMs} ms, then ${each.onFailure}`, ...called]
+            : [each.name, each.url ?? each.run, `${each.cron} ${each.timeZone}, next ${each.nextAt}`, ...called];
+        },
+      }),
+      json: items,
+    };
+  },
+});
+
+const remove = defineProjectCommand({
+  details: 'What it was asked about goes on without it. The log of its calls goes too.',
+  examples: ['bsvc hook remove orders.create --project shop --yes', 'bsvc hook remove nightly --project shop --yes'],
+  audited: true,
+  destroys: ({ event }) => ({ what: 'Removes the hook and the log of its calls.', name: event }),
+  parameters: { event: eventArgument },
+  async run(_context, { app, project, event }) {
+    const json = isSchedule(event)
+      ? presentSchedule(app, await removeSchedule(app, project, event))
+      : event.startsWith('after.')
+        ? presentAfter(event, await removeAfter(app, project, event))
+        : presentHook(app, project, await removeHook(app, project, event));
+    return { json, quiet: json.id, text: () => `The hook of ${event} is removed.` };
+  },
+});
+
+const test = defineProjectCommand({
+  details:
+    'Calls the hook with a document of yours, of which nothing is stored, or runs a schedule now, beside its times, and shows what it answers. Exit 1 when it fails; it is not tried again.',
+  examples: [
+    'bsvc hook test orders.create --project shop',
+    `bsvc hook test orders.create --project shop --document '{"quantity":2}'`,
+    'bsvc hook test nightly --project shop',
+  ],
+  audited: ({ event }) => isSchedule(event),
+  parameters: {
+    event: eventArgument,
+    document: option('--document <json>', 'the document that it is asked about', readDocument),
+  },
+  async run(_context, { app, project, event, document }) {
+    if (isSchedule(event) && document) throw new UsageError('--document goes with an event, such as orders.create.');
+    const { answer, error } = isSchedule(event)
+      ? await runSchedule(app, project, event)
+      : await testHook(app, project, event, document ?? {});
+    return {
+      json: { event, answer, error },
+      quiet: error === null ? 'answered' : 'failed',
+      text: () =>
+        error !== null
+          ? `${event}: failed.`
+          : typeof answer === 'string'
+            ? answer || `${event}: done.`
+            : JSON.stringify(answer, null, 2),
+      ...(error !== null && {
+        failure: { exitCode: EXIT.refused, code: 'HOOK_FAILED', message: `The hook failed: ${error}` },
+      }),
+    };
+  },
+});
+
+function readDocument(text: string): Record<string, unknown> {
+  const read: unknown = JSON.parse(text);
+  if (typeof read === 'object' && read !== null && !Array.isArray(read)) return read as Record<string, unknown>;
+  throw new Error('it must be a JSON object.');
+}
+
+export default { add, list: listAll, remove, test };
