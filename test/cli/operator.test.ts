@@ -134,9 +134,8 @@ describe('bsvc operator add --replace-password', () => {
     const short = await bsvc([...words, '--password-stdin'], { stdin: 'x' });
     expect(short).toMatchObject({ code: 1, stderr: expect.stringMatching(/at least 6 bytes/) as string });
     expect((await bsvc(words)).code).toBe(2);
-    expect((await bsvc([...words.slice(0, -1), 'nobody@example.test', '--password-stdin'], { stdin: 'x' })).code).toBe(
-      1,
-    );
+    const nobody = [...words.slice(0, -1), 'nobody@example.test', '--password-stdin'];
+    expect((await bsvc(nobody, { stdin: 'x' })).code).toBe(1);
   });
 });
 

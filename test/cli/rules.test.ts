@@ -30,12 +30,8 @@ afterAll(() => {
 
 describe('bsvc rules test', () => {
   it.each(readdirSync(EXAMPLES).filter((name) => !name.includes('.')))('holds for the example %s', async (name) => {
-    const { code, stdout, stderr } = await home.bsvc([
-      'rules',
-      'check',
-      '--tests',
-      join(EXAMPLES, name, 'rules.test.yaml'),
-    ]);
+    const file = join(EXAMPLES, name, 'rules.test.yaml');
+    const { code, stdout, stderr } = await home.bsvc(['rules', 'check', '--tests', file]);
     expect([code, stderr], stdout).toEqual([0, '']);
     expect(stdout).toMatch(/expectations are met/);
   });
