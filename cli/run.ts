@@ -114,7 +114,7 @@ async function dispatch(argv: readonly string[], io: Io, pipe: AbortSignal): Pro
     throw explainUsage(error, path);
   }
   if (!loaded || !built.selected) throw new UsageError(`No command given. ${seeHelp(path)}`);
-  refuseSwallowed([built.program, built.selected], path);
+  rejectSwallowed([built.program, built.selected], path);
   return execute(loaded, path, built, io, AbortSignal.any([io.stop, pipe]));
 }
 
@@ -255,7 +255,7 @@ function findSynonym(message: string, path: readonly CommandNode[]): string | nu
 }
 
 /** `--data-dir --port 80` would make a directory of the name `--port`. */
-function refuseSwallowed(commands: readonly Command[], path: readonly CommandNode[]): void {
+function rejectSwallowed(commands: readonly Command[], path: readonly CommandNode[]): void {
   const names = new Set<unknown>(commands.flatMap(({ options }) => options.map(({ long }) => long)));
   for (const command of commands) {
     for (const option of command.options) {

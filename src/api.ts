@@ -14,7 +14,7 @@ import { RUN_ROUTES } from './features/hooks/run-routes.js';
 import { HOOK_ROUTES } from './features/hooks/hook-routes.js';
 import { CALL_ROUTES, SCHEDULE_ROUTES } from './features/hooks/schedule-routes.js';
 import { HEALTH_ROUTES } from './features/health/health-routes.js';
-import { refuseWhileRestoring } from './features/health/refuse-while-restoring.js';
+import { rejectWhileRestoring } from './features/health/reject-while-restoring.js';
 import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from './features/mail/mail-routes.js';
 import { PROJECT_INVITE_ROUTES } from './features/management/invite-routes.js';
 import { PROJECT_USER_ROUTES } from './features/management/project-user-routes.js';
@@ -48,7 +48,7 @@ import { accessLog } from './http/access-log.js';
 import { answerRequests } from './http/answer-requests.js';
 import { allowOrigins } from './http/allow-origins.js';
 import { readClientAddress } from './http/requests/client-address.js';
-import { refuseSurplus } from './http/bound-connections.js';
+import { rejectSurplus } from './http/bound-connections.js';
 import { openKoa } from './http/koa.js';
 import { measureRequests } from './http/measure-requests.js';
 import { requestId } from './http/requests/request-id.js';
@@ -137,8 +137,8 @@ export function createApi(app: App): Koa {
     }),
   );
   api.use(allowOrigins({ except: OPERATORS_PATHS }));
-  api.use(refuseSurplus({ except: ALWAYS_ANSWERED }));
-  api.use(refuseWhileRestoring(app));
+  api.use(rejectSurplus({ except: ALWAYS_ANSWERED }));
+  api.use(rejectWhileRestoring(app));
   app.metrics.gauge('http_reply_bytes_held', 'Bytes of large replies under way', () => [{ value: app.replies.held }]);
   // Its metrics are there before the first stream.
   streamHub(app);

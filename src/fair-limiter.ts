@@ -20,10 +20,10 @@ export interface Shares {
 }
 
 /** Who has to leave something for others: an address or a project that has its share, or anybody. */
-export type RefusedScope = 'address' | 'project' | 'all';
+export type LimitScope = 'address' | 'project' | 'all';
 
 export interface FullShare {
-  scope: RefusedScope;
+  scope: LimitScope;
   limit: number;
 }
 

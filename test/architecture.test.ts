@@ -305,8 +305,8 @@ function isAllowed(from: string, to: string): boolean {
   const target = partOf(to);
   if (source === target) return true;
   // One queue for the process: two would each take turns of their own.
-  if (['turns', 'fair-limiter'].includes(target)) return source !== 'client' && source !== 'engine';
-  if (['turns', 'fair-limiter'].includes(source)) return target === 'errors';
+  if (['scheduler', 'fair-limiter'].includes(target)) return source !== 'client' && source !== 'engine';
+  if (['scheduler', 'fair-limiter'].includes(source)) return target === 'errors';
   // The one reader of text from outside, settings included.
   if (target === 'text') return source !== 'client';
   if (source === 'text' || source === 'config') return target === 'errors';

@@ -13,7 +13,7 @@ import {
 } from '../../src/features/declaration/project-declaration.js';
 import { AppError } from '../../src/errors.js';
 import { defineCommand, flag, option } from '../shell/command.js';
-import { withThrowAwayStore } from '../shell/throw-away-store.js';
+import { withThrowAwayStore } from '../shell/temporary-database.js';
 import { confirmLosses, DROPPED_FIELDS } from '../ask/confirm-losses.js';
 import type { Context } from '../shell/context.js';
 import { Interrupted, presentFailure, UsageError, type Failure } from '../view/exit.js';

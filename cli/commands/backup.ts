@@ -3,7 +3,7 @@ import { keepBackup } from '../../src/features/backups/keep-backup.js';
 import { backUp, type BackupReport } from '../../src/features/store-copies/back-up.js';
 import { filesDamaged } from '../../src/features/store-copies/files-damaged.js';
 import { defineCommand, flag, option } from '../shell/command.js';
-import { tellFullDisk } from '../formats/replace-file.js';
+import { explainFullDisk } from '../formats/replace-file.js';
 import type { Context } from '../shell/context.js';
 import { presentFailure, UsageError } from '../view/exit.js';
 import type { Result } from '../view/output.js';
@@ -46,7 +46,7 @@ export default defineCommand({
       stop: context.stop,
       onProgress: (documents, files) => progress.update(`${documents} documents, ${files} files`),
     }).finally(() => progress.stop());
-    const report = await tellFullDisk(path, written);
+    const report = await explainFullDisk(path, written);
     return {
       json: { ...report, file },
       quiet: file,

@@ -7,7 +7,7 @@ import { chooseProject, projectOption } from '../ask/choose-project.js';
 import { argument, defineCommand, flag, option, secret, type SecretSource } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import { readSecret } from '../shell/read-secret.js';
-import { giveFile, requireFresh } from '../formats/give-file.js';
+import { giveFile, requireFresh } from '../formats/stream-file.js';
 import { UsageError } from '../view/exit.js';
 import type { Result } from '../view/output.js';
 import { writeAgentFiles } from '../formats/write-agent-files.js';

@@ -6,7 +6,7 @@ import { readPackageFile } from '../../src/package.js';
 import { quoteShell } from '../formats/quote-shell.js';
 import { replaceFile } from '../formats/replace-file.js';
 import { writeClient } from '../formats/write-client.js';
-import { nameAfter } from '../serve/offer-first-project.js';
+import { nameAfter } from '../serve/create-first-project.js';
 import { choice, defineCommand, option, optionalArgument } from '../shell/command.js';
 import { UsageError } from '../view/exit.js';
 

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { App } from '../../src/app.js';
 import { createApi } from '../../src/api.js';
 import type { Config } from '../../src/config/config.js';
-import { clearLeftovers } from '../doctor/clear-leftovers.js';
+import { removeStaleFiles } from '../doctor/remove-stale-files.js';
 import type { CreatedProject } from '../../src/features/projects/create-project.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
 import { startSeries } from '../../src/features/series/series.js';
@@ -19,11 +19,11 @@ import { defineCommand, flag, setting } from '../shell/command.js';
 import { serviceAddress } from '../shell/service-address.js';
 import type { Context } from '../shell/context.js';
 import { createDemo, makeDemoLink, type Demo } from '../serve/create-demo.js';
-import { offerFirstProject, presentFirstProject } from '../serve/offer-first-project.js';
+import { createFirstProject, presentFirstProject } from '../serve/create-first-project.js';
 import { requireStrongSecrets } from '../serve/require-strong-secrets.js';
-import { isShare, startProcesses, tellReady } from '../serve/serve-processes.js';
+import { isShare, startProcesses, notifyReady } from '../serve/serve-processes.js';
 import { withWatchdog } from '../serve/with-watchdog.js';
-import { whenStopped } from '../serve/when-stopped.js';
+import { waitForStop } from '../serve/wait-for-stop.js';
 import type { TextStyle } from '../view/output.js';
 
 export default defineCommand({
@@ -62,8 +62,8 @@ const TWO_SERVICES =
 async function serveShare(context: Context, noWorker: boolean): Promise<void> {
   const app = await context.app('service');
   const server = await listen(app, context.settings().config, noWorker);
-  tellReady(server.url);
-  await whenStopped(context, app.db);
+  notifyReady(server.url);
+  await waitForStop(context, app.db);
   await server.stop();
 }
 
@@ -89,7 +89,7 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
   const demo = input.demo ? await createDemo(app) : null;
   const endWatch = watchSnapshots(app);
   const empty = (await listProjects(app)).length === 0;
-  const first = empty ? await offerFirstProject(context, app) : null;
+  const first = empty ? await createFirstProject(context, app) : null;
   const server =
     config.processes > 1 ? await startProcesses(config.processes, app) : await listen(app, config, input.noWorker);
   // One that has no port to listen on is told that alone.
@@ -118,7 +118,7 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
     quiet: server.url,
     text: (view) => (config.logFormat === 'json' ? startLine() : presentStart(view, start)),
   });
-  await whenStopped(context, app.db);
+  await waitForStop(context, app.db);
   endWatch();
   await server.stop();
   await mark.remove();
@@ -133,7 +133,7 @@ function connectionBounds(app: App): ConnectionBounds {
   return {
     ofAddress,
     ofAll,
-    onRefusal(scope) {
+    onRejection(scope) {
       const limit = (scope === 'address' ? ofAddress : ofAll) ?? 0;
       report({ stage: 'connected', unit: 'connections', scope, limit });
     },
@@ -142,7 +142,7 @@ function connectionBounds(app: App): ConnectionBounds {
 
 /** The API, and unless `noWorker` the background work, in this process. */
 async function listen(app: App, config: Config, noWorker: boolean): Promise<{ url: string; stop(): Promise<void> }> {
-  await clearLeftovers(app);
+  await removeStaleFiles(app);
   const timeouts = {
     headersMs: config.headersTimeoutMs,
     requestMs: config.requestTimeoutMs,

@@ -1,6 +1,6 @@
 import { createMonitoringApi } from '../../src/api.js';
 import { watchSnapshots } from '../../src/platform/database/watch-snapshots.js';
-import { clearLeftovers } from '../doctor/clear-leftovers.js';
+import { removeStaleFiles } from '../doctor/remove-stale-files.js';
 import { createWorker } from '../../src/worker.js';
 import { startServer } from '../../src/http/server.js';
 import { unixSocketOf } from '../../src/http/unix-socket.js';
@@ -9,7 +9,7 @@ import { defineCommand, option } from '../shell/command.js';
 import { wholeWithin } from '../../src/config/setting-readers.js';
 import { requireStrongSecrets } from '../serve/require-strong-secrets.js';
 import { withWatchdog } from '../serve/with-watchdog.js';
-import { whenStopped } from '../serve/when-stopped.js';
+import { waitForStop } from '../serve/wait-for-stop.js';
 
 export default defineCommand({
   details: 'Runs beside "bsvc serve --no-worker"; several workers share the work. Stops with SIGTERM or Ctrl-C.',
@@ -46,7 +46,7 @@ async function work(context: Context, { concurrency, port }: WorkerInput): Promi
           port,
         );
   const worker = createWorker(app, { concurrency });
-  await clearLeftovers(app);
+  await removeStaleFiles(app);
   const endWatch = watchSnapshots(app);
   await context.out.print({
     json: { pid: process.pid, ...(server && { url: server.url }) },
@@ -54,7 +54,7 @@ async function work(context: Context, { concurrency, port }: WorkerInput): Promi
     text: () =>
       `The worker is running (process ${process.pid}${server ? `, health at ${server.url}/api/health` : ''}).`,
   });
-  await whenStopped(context, app.db);
+  await waitForStop(context, app.db);
   endWatch();
   app.readiness.end();
   await worker.stop();

@@ -9,8 +9,8 @@ import {
   listMissingIndexes,
 } from '../../src/features/collections/indexes/document-indexes.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
-import { findMigrationStatus, refuseNewerStore } from '../../src/migrations/migrate.js';
-import { refuseHalfStore } from '../../src/migrations/require-migrated.js';
+import { findMigrationStatus, rejectNewerStore } from '../../src/migrations/migrate.js';
+import { rejectHalfStore } from '../../src/migrations/require-migrated.js';
 import { ENCRYPTED_PLACES } from '../../src/features/store-copies/rotate-secrets.js';
 import { placeCollections, type EncryptedField, type EncryptedPlace } from '../../src/platform/secrets/reencrypt.js';
 import { requireSecretKey } from '../../src/platform/secrets/require-secret-key.js';
@@ -24,13 +24,13 @@ import { checkClock } from './check-clock.js';
 import { checkConsole } from './check-console.js';
 import { checkCookies } from './check-cookies.js';
 import { checkStore } from './check-store.js';
-import { checkKept } from './kept-data.js';
+import { checkRetained } from './retained-data.js';
 import { checkCache, checkListener, checkMail } from './check-neighbours.js';
 import { checkBackups } from './check-backups.js';
 import { diagnoseBucket } from './diagnose-bucket.js';
 import { EXIT, presentFailure } from '../view/exit.js';
 import { countOf, presentBytes } from '../view/present-amount.js';
-import { sayDuration, type Rate } from '../../src/config/setting-readers.js';
+import { formatDuration, type Rate } from '../../src/config/setting-readers.js';
 
 /** The number of records of a kind that are searched for one that holds a secret. */
 const SAMPLED_RECORDS = 50;
@@ -107,13 +107,13 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
       : 'If the data directory is damaged, "bsvc restore" into a new one (--data-dir) brings a backup back.';
     return [(exitCode === EXIT.unreachable ? unreachable : failed)('database', message, hint)];
   }
-  const half = await refuseHalfStore(app.db).then(() => null, presentFailure);
+  const half = await rejectHalfStore(app.db).then(() => null, presentFailure);
   if (half) return [failed('database', half.message, 'Until then no other command works on it.')];
   const { summary, warnings } = app.db;
   return [
     { ...passed('database', `${summary} answers`), hint: warnings.length > 0 ? warnings.join(' ') : null },
     ...(await checkStore(app)),
-    await checkKept(app.db),
+    await checkRetained(app.db),
     await checkMasterKey(app),
     await checkMigrations(app),
     await checkIndexes(app, options),
@@ -170,7 +170,7 @@ async function findSample({ db }: App, place: EncryptedPlace): Promise<Encrypted
 async function checkMigrations(app: App): Promise<CheckResult> {
   const status = await findMigrationStatus(app.db);
   try {
-    refuseNewerStore(status);
+    rejectNewerStore(status);
   } catch (error) {
     return failed('migrations', presentFailure(error).message, 'Every other command refuses the store until then.');
   }
@@ -231,5 +231,5 @@ function checkLimits(config: Pick<Config, 'rateLimit' | 'userRateLimit' | 'authR
 }
 
 function say(rate: Rate | null, what: string): string {
-  return rate ? `${rate.count} ${what} in ${sayDuration(rate.windowMs)}` : `any number of ${what}`;
+  return rate ? `${rate.count} ${what} in ${formatDuration(rate.windowMs)}` : `any number of ${what}`;
 }

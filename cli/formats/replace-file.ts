@@ -14,7 +14,7 @@ export async function replaceFile(path: string, text: string | AsyncIterable<str
   await removeLeftDrafts(path);
   const draft = nameDraft(path);
   try {
-    await tellFullDisk(path, pipeline(Readable.from(text), createWriteStream(draft, { flags: 'wx', mode })));
+    await explainFullDisk(path, pipeline(Readable.from(text), createWriteStream(draft, { flags: 'wx', mode })));
     await placeFile(draft, path);
   } finally {
     await rm(draft, { force: true });
@@ -22,7 +22,7 @@ export async function replaceFile(path: string, text: string | AsyncIterable<str
 }
 
 /** Waits for a file to be written; 409 OUTPUT_LOST where its disk is full, which need not be that of the store. */
-export async function tellFullDisk<T>(path: string, written: Promise<T>): Promise<T> {
+export async function explainFullDisk<T>(path: string, written: Promise<T>): Promise<T> {
   try {
     return await written;
   } catch (error) {

@@ -30,7 +30,7 @@ export async function writeClient(
     }
     return { json: { directory: out, fresh: true }, quiet: out, text: () => `${out} is up to date.` };
   }
-  await refuseOther(directory, out);
+  await rejectOther(directory, out);
   await mkdir(directory, { recursive: true });
   for (const [name, text] of files) await replaceFile(join(directory, name), text, FOR_ALL);
   const names = files.map(([name]) => name);
@@ -56,7 +56,7 @@ async function readBuilt(): Promise<[name: string, text: string][]> {
 }
 
 /** 409 NOT_A_CLIENT for the directory of another package, such as that of the application. */
-async function refuseOther(directory: string, out: string): Promise<void> {
+async function rejectOther(directory: string, out: string): Promise<void> {
   const text = await readIfThere(join(directory, 'package.json'));
   if (text !== null && !/"name":\s*"@bsvc\/client"/.test(text)) {
     throw conflict('NOT_A_CLIENT', `${out} contains another package. Choose a directory of its own for --out.`);

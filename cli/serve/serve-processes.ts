@@ -13,7 +13,7 @@ export const HANG_MS = 30_000;
 export const isShare = (): boolean => cluster.isWorker;
 
 /** Reports to the supervisor that this process is listening. */
-export function tellReady(url: string): void {
+export function notifyReady(url: string): void {
   process.send?.({ url });
 }
 

@@ -2,7 +2,7 @@ import { AppError, type Mistake } from '../../src/errors.js';
 import { ConfigError } from '../../src/config/config.js';
 import { findOutage, isDamage, isRefusedWrite, lacksDescriptors } from '../../src/platform/database/outages.js';
 import { pageOfError } from '../../src/http/replies/error-page.js';
-import { presentRefusal } from './next-step.js';
+import { formatError } from './next-step.js';
 
 /** Exit codes of the process (cli.md, exit codes). */
 export const EXIT = { done: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
@@ -45,7 +45,7 @@ export interface Failure {
   unexpected?: boolean;
 }
 
-/** Refusals that are worth another try, although what they came from could be reached. */
+/** Errors that are worth another try, although what they came from could be reached. */
 const ANSWERED: ReadonlySet<string> = new Set(['BUSY', 'RECOUNT_BUSY', 'STORAGE_REFUSED']);
 
 const UNREACHABLE_CODES = new Set([
@@ -57,7 +57,7 @@ const UNREACHABLE_CODES = new Set([
   'EAI_AGAIN',
 ]);
 
-const SYSTEM_REFUSALS: Record<string, string> = {
+const SYSTEM_ERRORS: Record<string, string> = {
   EACCES: 'Permission denied.',
   EBUSY: 'It is in use.',
   EDQUOT: 'The disk quota is used up.',
@@ -101,7 +101,7 @@ export function presentFailure(error: unknown): Failure {
     const exitCode = error.kind === 'unavailable' && !ANSWERED.has(error.code) ? EXIT.unreachable : EXIT.refused;
     const note = error.mistake && pointAt(error.mistake);
     const { code, details } = error;
-    return { exitCode, code, message: presentRefusal(error), details, docs: pageOfError(code), note };
+    return { exitCode, code, message: formatError(error), details, docs: pageOfError(code), note };
   }
   return presentForeignError(error);
 }
@@ -138,7 +138,7 @@ function presentForeignError(error: unknown): Failure {
   if (code === 'ENOENT' && typeof path === 'string') {
     return { exitCode: EXIT.refused, code: 'FILE_MISSING', message: `There is no file ${path}. Check the path.` };
   }
-  const refusal = typeof code === 'string' ? SYSTEM_REFUSALS[code] : undefined;
+  const refusal = typeof code === 'string' ? SYSTEM_ERRORS[code] : undefined;
   if (refusal) {
     const place = typeof path === 'string' ? `${path}: ` : '';
     return { exitCode: EXIT.refused, code: String(code), message: `${place}${refusal}` };

@@ -35,7 +35,7 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
  * The message of a refusal as a sentence with all that is wrong, then the next step unless the message names a command
  * already.
  */
-export function presentRefusal({ code, message: first, details = [] }: AppError): string {
+export function formatError({ code, message: first, details = [] }: AppError): string {
   const others = details.map((problem) => problem.message).filter((text) => !first.includes(text));
   const message = [first, ...new Set(others)].join('; ');
   const sentence = /[\p{L}\p{N}"”’)]$/u.test(message) ? `${message}.` : message;

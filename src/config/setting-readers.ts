@@ -210,7 +210,7 @@ export function presentDuration(ms: number): string {
 }
 
 /** The same in words: 900000 is `15 minutes`, 1000 `1 second`. */
-export function sayDuration(ms: number): string {
+export function formatDuration(ms: number): string {
   const [unitMs, , unit] = unitOf(ms);
   return ms === unitMs ? `1 ${unit}` : `${ms / unitMs} ${unit}s`;
 }

@@ -5,12 +5,12 @@ import { Header, Menu } from './frame/frame.js';
 import { Palette } from './frame/palette.js';
 import { screenAt } from './frame/screens.js';
 import { useKeys } from './frame/use-keys.js';
-import { Dialog, Notes, tellRefusal } from './parts/basics.js';
+import { Dialog, Notes, showError } from './parts/basics.js';
 import { PasswordAgain } from './parts/confirm.js';
 import { place } from './routes.js';
 import { SignIn, signInByLink, takeLink } from './screens/sign-in.js';
 import { loadProjects, me, recallMe, setMe } from './session.js';
-import { isStale, watchServer, watchVersion } from './stale-page.js';
+import { isStale, watchServer, watchVersion } from './outdated-page.js';
 
 /** Begins before anything is drawn: the form, or a screen and its requests, wait for no answer. */
 export function startConsole(): void {
@@ -36,13 +36,13 @@ export function App() {
 }
 
 async function begin(link: string | null): Promise<void> {
-  if (link !== null) await signInByLink(link).catch(tellRefusal);
+  if (link !== null) await signInByLink(link).catch(showError);
   // Beside the page, never before it.
-  if (me.value) void loadProjects().catch(tellRefusal);
+  if (me.value) void loadProjects().catch(showError);
   try {
     const wasKnown = me.value !== null && me.value !== undefined;
     setMe(await call('GET', pathTo('/api/admin/me'), { isSignIn: true }));
-    if (!wasKnown) void loadProjects().catch(tellRefusal);
+    if (!wasKnown) void loadProjects().catch(showError);
     signInAgain.value?.done();
   } catch (error) {
     // A server that is away does not say that the session has ended.

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { takeTurns } from '../turns.js';
+import { takeTurns } from '../scheduler.js';
 
 /** Most that requests wait while clients connect, and the time they then have before others wait, in milliseconds. */
 const MAX_HELD_MS = 50;

@@ -11,16 +11,16 @@ type CountedSocket = Socket & { [NETWORK]?: string; [SURPLUS]?: true };
 /** The most connections at once; null: any number. */
 export interface ConnectionBounds {
   ofAddress: number | null;
-  /** A quarter more are let in to be answered 503, see `refuseSurplus`. */
+  /** A quarter more are let in to be answered 503, see `rejectSurplus`. */
   ofAll: number | null;
-  onRefusal?: (scope: 'address' | 'all') => void;
+  onRejection?: (scope: 'address' | 'all') => void;
 }
 
 /**
  * Closes connections beyond the bounds at once, before anything is read from them, and marks the few that are let in to
  * be refused.
  */
-export function boundConnections(server: Server, { ofAddress, ofAll, onRefusal }: ConnectionBounds): void {
+export function boundConnections(server: Server, { ofAddress, ofAll, onRejection }: ConnectionBounds): void {
   const most = { address: ofAddress ?? Infinity, all: ofAll ?? Infinity };
   const mostHeard = most.all + Math.ceil(most.all / 4);
   const open = new Map<string, number>();
@@ -46,7 +46,7 @@ export function boundConnections(server: Server, { ofAddress, ofAll, onRefusal }
   server.prependListener('connection', (socket: CountedSocket) => {
     const network = clientNetwork(socket.remoteAddress ?? '');
     const scope = isBeyond(network) ? 'address' : total >= most.all ? 'all' : null;
-    if (scope !== null) onRefusal?.(scope);
+    if (scope !== null) onRejection?.(scope);
     if (scope === 'address' || total >= mostHeard) {
       socket.destroy();
       return;
@@ -63,7 +63,7 @@ export function boundConnections(server: Server, { ofAddress, ofAll, onRefusal }
  * Answers 503 OVERLOADED to what comes on a connection beyond `ofAll`, and closes it; paths below those of `except` are
  * answered all the same.
  */
-export function refuseSurplus({ except }: { except: readonly string[] }): Middleware {
+export function rejectSurplus({ except }: { except: readonly string[] }): Middleware {
   return (ctx, next) => {
     if ((ctx.req.socket as CountedSocket)[SURPLUS] !== true) return next() as Promise<unknown>;
     ctx.res.shouldKeepAlive = false;

@@ -10,7 +10,7 @@ import { countedRequests, type CountedRequest } from './requests/counted-request
 import { boundConnections, type ConnectionBounds } from './bound-connections.js';
 import { endStalled } from './replies/end-stalled.js';
 import { endConnections } from './replies/reply.js';
-import { endGently, refuse, type Refusal } from './last-words.js';
+import { endGently, refuse, type Refusal } from './raw-response.js';
 
 export interface RunningServer {
   /** Address to reach it at, for example `http://127.0.0.1:4000`. */
@@ -126,7 +126,7 @@ export async function startServer(
   server.on('connect', (_request, socket: Duplex) => refuse(socket, NO_TUNNEL));
   await listen(server, host, port);
   // A connection that could not be accepted, for want of descriptors.
-  server.on('error', () => connections?.onRefusal?.('all'));
+  server.on('error', () => connections?.onRejection?.('all'));
   const bound = server.address() as AddressInfo;
   let stopping: Promise<void> | null = null;
   return {
@@ -328,7 +328,7 @@ const TOO_MANY_HEADERS: Refusal = [
   'HEADERS_TOO_LARGE',
   'The request has more than 200 header lines',
 ];
-const REFUSALS: Readonly<Record<string, Refusal>> = {
+const ERRORS: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'REQUEST_TIMEOUT', 'The request took too long to arrive'],
 };
@@ -353,7 +353,7 @@ const MAX_HEADER_LINES = 200;
 /** Requests that Node's parser refuses never reach Koa; they too get the one error shape. */
 function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-  else refuse(socket, REFUSALS[error.code ?? ''] ?? NOT_HTTP);
+  else refuse(socket, ERRORS[error.code ?? ''] ?? NOT_HTTP);
 }
 
 /** A client that has asked and is not answered yet waits for us: it is told so before its connection ends. */

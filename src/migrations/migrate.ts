@@ -46,7 +46,7 @@ export async function findMigrationStatus(db: Database, migrations = MIGRATIONS)
  * 409 STORE_NEWER for a store that a newer version has changed: this one would read it wrongly, or write what the newer
  * one does not expect.
  */
-export function refuseNewerStore({ unknown }: MigrationStatus): void {
+export function rejectNewerStore({ unknown }: MigrationStatus): void {
   if (unknown.length === 0) return;
   throw conflict(
     'STORE_NEWER',
@@ -60,7 +60,7 @@ export function refuseNewerStore({ unknown }: MigrationStatus): void {
  */
 export async function migrate(db: Database, migrations = MIGRATIONS): Promise<string[]> {
   const status = await findMigrationStatus(db, migrations);
-  refuseNewerStore(status);
+  rejectNewerStore(status);
   const { pending } = status;
   for (const migration of migrations) {
     if (!pending.includes(migration.id)) continue;

@@ -4,7 +4,7 @@ import { findMoveMark } from '../platform/database/move-mark.js';
 import { isHalfRestored } from '../platform/database/restore-mark.js';
 import { requireEncryptionKeys } from '../platform/secrets/encryption-keys.js';
 import type { SecretBox } from '../platform/secrets/secret-box.js';
-import { findMigrationStatus, migrate, refuseNewerStore } from './migrate.js';
+import { findMigrationStatus, migrate, rejectNewerStore } from './migrate.js';
 
 /**
  * Runs the migrations that an embedded store or an empty MongoDB waits for. A MongoDB with data in it is changed only
@@ -12,7 +12,7 @@ import { findMigrationStatus, migrate, refuseNewerStore } from './migrate.js';
  */
 export async function requireMigrated(db: Database): Promise<void> {
   const status = await findMigrationStatus(db);
-  refuseNewerStore(status);
+  rejectNewerStore(status);
   const { applied, pending } = status;
   if (pending.length === 0) return;
   // Processes that share an embedded store are known, and are asked to end.
@@ -52,16 +52,16 @@ async function holdsProjects(db: Database): Promise<boolean> {
 }
 
 /**
- * Before anything is changed: 409 for half a store as refuseHalfStore says, and for one whose master key is not given
+ * Before anything is changed: 409 for half a store as rejectHalfStore says, and for one whose master key is not given
  * as requireEncryptionKeys says.
  */
 export async function requireOwnStore({ db, secrets }: { db: Database; secrets: SecretBox }): Promise<void> {
-  await refuseHalfStore(db);
+  await rejectHalfStore(db);
   await requireEncryptionKeys({ db, secrets });
 }
 
 /** 409 for a store that a restore or a move has not finished with: RESTORE_UNFINISHED, MOVE_UNFINISHED. */
-export async function refuseHalfStore(db: Database): Promise<void> {
+export async function rejectHalfStore(db: Database): Promise<void> {
   if (await isHalfRestored(db)) {
     throw conflict(
       'RESTORE_UNFINISHED',

@@ -8,7 +8,7 @@ import { holdTurns } from '../../src/features/mail/sending/provider-pace.js';
 import { templateStore } from '../../src/features/mail/mail-template.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { slotsUsed } from '../helpers/mail-slots.js';
+import { slotsUsed } from '../helpers/mail-quota.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

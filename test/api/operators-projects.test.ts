@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { reserveSlots } from '../../src/features/mail/sending/mail-slots.js';
+import { reserveMailQuota } from '../../src/features/mail/sending/mail-quota.js';
 import { documentsName } from '../world/collections.js';
 import { CALLERS, addWebhook, requireProject } from '../world/projects.js';
 import { projectStore } from '../world/stored.js';
@@ -420,7 +420,7 @@ describe('GET /api/projects/:projectId/usage and POST …/recount', () => {
     const collection = await buildCollection(test.app, owner.project);
     const { name } = collection;
     await supertest(test.server).post(`/api/data/${name}`).set('x-api-key', owner.secret).send({ a: 1 });
-    await reserveSlots(test.app, owner.project, [new ObjectId(), new ObjectId()]);
+    await reserveMailQuota(test.app, owner.project, [new ObjectId(), new ObjectId()]);
     await addWebhook(test.app, owner.project, { url: 'https://example.com/hooks', events: ['*'] });
     expect(dataOf(await call('get', `${path}/usage`).expect(200))).toMatchObject({
       plan: 'free',

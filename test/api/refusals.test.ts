@@ -13,7 +13,7 @@ import { buildOperator, type Method, type OperatorClient } from '../helpers/oper
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openS3Double, type S3Double } from '../helpers/s3-double.js';
 
-// Refusals that the API's document lists and no other test of the API meets (helpers/demand-refusals.ts).
+// Errors that the API's document lists and no other test of the API meets (helpers/demand-refusals.ts).
 
 let test: TestApp;
 let provider: MailProviderDouble;

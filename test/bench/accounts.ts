@@ -4,7 +4,7 @@ import { openApp } from '../../src/app.js';
 import { loadConfig } from '../../src/config/config.js';
 import { addCollection } from '../../src/features/collections/add-collection.js';
 import { changeProject } from '../../src/features/declaration/plan-projects.js';
-import { findLetter, openCode } from '../../src/features/users/codes/one-time-code.js';
+import { findPendingEmail, openCode } from '../../src/features/users/codes/one-time-code.js';
 import { totpCode } from '../../src/features/users/factors/totp.js';
 import { openLogger } from '../../src/platform/observe/logger.js';
 import { migrate } from '../../src/migrations/migrate.js';
@@ -152,7 +152,7 @@ async function openAccount({ publishable, secret }: TestProject): Promise<Accoun
 async function prepareCode(): Promise<object> {
   const { email } = await openAccount(full);
   const opened = await openCode(app, full.project._id, 'login', email, () => Promise.resolve([]), { network: '' });
-  return { email, otp: (await findLetter(app, (opened as { id: string }).id))!.code };
+  return { email, otp: (await findPendingEmail(app, (opened as { id: string }).id))!.code };
 }
 
 async function challenge(): Promise<{ challenge: string }> {

@@ -3,8 +3,8 @@ import { ROUTE_LISTS } from '../../src/api.js';
 import { listUnmet } from './demand-refusals.js';
 
 const everything = ROUTE_LISTS.flatMap(({ params, routes }) =>
-  routes.flatMap(({ id, access, refuses, params: own }) =>
-    [access.refuses, refuses ?? {}, ...Object.values({ ...params, ...own }).map((each) => each.refuses ?? {})]
+  routes.flatMap(({ id, access, errors, params: own }) =>
+    [access.errors, errors ?? {}, ...Object.values({ ...params, ...own }).map((each) => each.errors ?? {})]
       .flatMap((each) => Object.values(each).flat())
       .map((code) => `${id} ${code}`),
   ),

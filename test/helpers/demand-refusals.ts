@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { ROUTE_LISTS } from '../../src/api.js';
-import type { Refusals } from '../../src/http/routes/route.js';
+import type { RouteErrors } from '../../src/http/routes/route.js';
 import { gatherRefusals } from './seen-refusals.js';
 
 const API_TESTS = join(import.meta.dirname, '..', 'api');
@@ -37,7 +37,7 @@ export default function demandRefusals({ vitest }: TestProject): () => void {
     );
     if (!all.every((name) => ran.has(join(API_TESTS, name)))) return;
     const { codes, operations } = listUnmet(met);
-    console.log(`Refusals that the API's document lists and no test met at their operation: ${operations.length}`);
+    console.log(`RouteErrors that the API's document lists and no test met at their operation: ${operations.length}`);
     if (codes.length === 0) return;
     console.error(`No test has met these codes, which the API's document lists:\n  ${codes.join('\n  ')}`);
     process.exitCode = 1;
@@ -57,15 +57,15 @@ export function listUnmet(met: ReadonlySet<string>): Unmet {
   const codes = new Set<string>();
   const operations = new Set<string>();
   for (const { params, routes } of ROUTE_LISTS) {
-    for (const { id, access, refuses = {}, params: own } of routes) {
-      const guards = [access.refuses, ...Object.values({ ...params, ...own }).map(({ refuses: of = {} }) => of)];
-      for (const code of [...codesOf(refuses), ...guards.flatMap(codesOf)]) {
+    for (const { id, access, errors = {}, params: own } of routes) {
+      const guards = [access.errors, ...Object.values({ ...params, ...own }).map(({ errors: of = {} }) => of)];
+      for (const code of [...codesOf(errors), ...guards.flatMap(codesOf)]) {
         if (!codesMet.has(code) && !SELDOM.has(code)) codes.add(code);
       }
-      for (const code of codesOf(refuses)) if (!met.has(`${id} ${code}`)) operations.add(`${id} ${code}`);
+      for (const code of codesOf(errors)) if (!met.has(`${id} ${code}`)) operations.add(`${id} ${code}`);
     }
   }
   return { codes: [...codes], operations: [...operations] };
 }
 
-const codesOf = (refuses: Refusals): string[] => Object.values(refuses).flat();
+const codesOf = (errors: RouteErrors): string[] => Object.values(errors).flat();

@@ -4,7 +4,7 @@ import { GROUPS } from '../../cli/commands/index.js';
 import type { CommandNode } from '../../cli/shell/command.js';
 import { buildProgram } from '../../cli/run.js';
 import { SETTINGS } from '../../src/config/config.js';
-import { KEPT_DATA } from '../../cli/doctor/kept-data.js';
+import { RETAINED_DATA } from '../../cli/doctor/retained-data.js';
 
 const MADE = '<!-- made by npm run docs -->';
 
@@ -63,7 +63,7 @@ What the service keeps of its own accord, beside documents, files and accounts. 
 
 | what | how long | how much at most |
 | --- | --- | --- |
-${KEPT_DATA.map(({ what, time, size }) => `| ${what} | ${time} | ${size} |`).join('\n')}
+${RETAINED_DATA.map(({ what, time, size }) => `| ${what} | ${time} | ${size} |`).join('\n')}
 `);
 }
 

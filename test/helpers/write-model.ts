@@ -36,7 +36,7 @@ export class ModelRefusal extends Error {
 const refuse = (status: number, code: string): never => {
   throw new ModelRefusal(status, code);
 };
-const refuseRule = (): never => refuse(403, 'RULE_REFUSED');
+const rejectRule = (): never => refuse(403, 'RULE_REFUSED');
 const violation = (): never => refuse(400, 'VALIDATION_FAILED');
 
 type Rule = (user: string | undefined, document: ModelDocument, state: ModelState) => boolean;
@@ -158,9 +158,9 @@ export function planWrite(writer: ModelWriter, write: ModelWrite, hasUniques = t
   const rules = isProject ? null : (model.rules ?? null);
   if (op === 'insert') {
     const document = planNew(model, user, isProject, write);
-    if (rules && collection !== 'shared' && !rules.create(user, document, {})) refuseRule();
+    if (rules && collection !== 'shared' && !rules.create(user, document, {})) rejectRule();
     return (state) => {
-      if (rules && !rules.create(user, document, state)) refuseRule();
+      if (rules && !rules.create(user, document, state)) rejectRule();
       if (rules && collection === 'shared' && document.level !== undefined && !model.level!(user, document, state))
         refuse(403, 'FIELD_PROTECTED');
       requireReferences(model, writer, document, null, state);
@@ -182,7 +182,7 @@ export function planWrite(writer: ModelWriter, write: ModelWrite, hasUniques = t
     if (!stored || !isThere) return refuse(404, 'DOCUMENT_NOT_FOUND');
     const action = op === 'update' || op === 'recover' ? 'update' : 'delete';
     if (!isProject) requireAdmitted(model, user, action, stored, state);
-    if (rules && op === 'recover' && !rules.update(user, stored, state)) refuseRule();
+    if (rules && op === 'recover' && !rules.update(user, stored, state)) rejectRule();
     if (write.isFresh === false) refuse(412, 'CHANGED_MEANWHILE');
     if (op === 'update') return put(state, collection, changed(model, writer, stored, changes, state), hasUniques);
     if (op === 'recover') {
@@ -315,7 +315,7 @@ function changed(
     next[name] = apply(stored[name]);
     if (next[name] === undefined) delete next[name];
   }
-  if (writer !== null && model.rules && !model.rules.update(user, next, state)) refuseRule();
+  if (writer !== null && model.rules && !model.rules.update(user, next, state)) rejectRule();
   requireReferences(model, writer, next, stored, state);
   return next;
 }
@@ -335,7 +335,7 @@ function requireAdmitted(
   if (!rules.read(user, stored, state)) refuse(404, 'DOCUMENT_NOT_FOUND');
   if (rules[action](user, stored, state)) return;
   if (stored.isDeleted && !rules.delete(user, stored, state)) refuse(404, 'DOCUMENT_NOT_FOUND');
-  refuseRule();
+  rejectRule();
 }
 
 function referencesOf(

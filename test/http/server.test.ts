@@ -23,7 +23,7 @@ describe('connections of one address', () => {
     const api = new Koa();
     api.use((ctx) => void (ctx.body = { done: true }));
     let refusals = 0;
-    const bounds = { ofAddress: 3, ofAll: null, onRefusal: () => refusals++ };
+    const bounds = { ofAddress: 3, ofAll: null, onRejection: () => refusals++ };
     const server = await startServer(api, '127.0.0.1', 0, undefined, bounds);
     open.push(server);
     const ask = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { observeTurns, ownTurn, turn, waitingForTurns } from '../../src/turns.js';
+import { observeTurns, ownTurn, turn, waitingForTurns } from '../../src/scheduler.js';
 
 const tenant = (project: string, address = '1') => ({ project, address });
 const nextLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { FairLimiter, type LimiterOptions, type Tenant } from '../../src/fair-limiter.js';
-import { type LoadRefusal, openStage } from '../../src/http/admission/refusals.js';
+import { type LoadRejection, openStage } from '../../src/http/admission/rejections.js';
 import { OPERATORS_TENANT } from '../../src/http/admission/tenants.js';
 
 const tenant = (project: string, address = ''): Tenant => ({ project, address });
@@ -217,9 +217,9 @@ describe('a stage of requests', () => {
   const MOST = 100;
 
   function open(maxWaitMs = 60_000) {
-    const refusals: LoadRefusal[] = [];
-    const onRefusal = (refusal: LoadRefusal): void => void refusals.push(refusal);
-    const stage = openStage({ stage: 'test', unit: 'things', most: MOST, maxWaitMs, maxWaiting: MOST, onRefusal });
+    const refusals: LoadRejection[] = [];
+    const onRejection = (refusal: LoadRejection): void => void refusals.push(refusal);
+    const stage = openStage({ stage: 'test', unit: 'things', most: MOST, maxWaitMs, maxWaiting: MOST, onRejection });
     /** Lets as many of a tenant in as there is room for; their number. */
     const fill = (project: string, address: string): number => {
       const before = stage.held;

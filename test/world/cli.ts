@@ -2,7 +2,7 @@
 
 export { buildProgram } from '../../cli/run.js';
 export { listHelpTexts } from '../../cli/help-texts.js';
-export { KEPT_DATA } from '../../cli/doctor/kept-data.js';
+export { RETAINED_DATA } from '../../cli/doctor/retained-data.js';
 export type { Context, Loss } from '../../cli/shell/context.js';
 export { isAudited } from '../../cli/shell/record-audit.js';
 export { COMMANDS, ROOT_EXAMPLES } from '../../cli/commands/index.js';

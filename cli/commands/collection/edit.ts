@@ -6,7 +6,7 @@ import { applyEdit, editCollection, type CollectionEdit } from '../../../src/fea
 import { requireSoundChange } from '../../../src/features/collections/change-collection.js';
 import { requireNoViolations } from '../../../src/features/collections/stored-violations.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
-import { findTellingFields } from '../../../src/features/collections/users-collection.js';
+import { findExposedFields } from '../../../src/features/collections/users-collection.js';
 import { checkStoredDocuments } from '../../../src/features/documents/validation/check-stored-documents.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { askForEdit } from '../../ask/ask-for-edit.js';
@@ -109,7 +109,7 @@ export default defineCommand({
       forNewWrites: input.forNewWrites,
     });
     const named = new Set([...(edit.addFields ?? []), ...(edit.setFields ?? [])].map(({ name }) => name));
-    for (const name of findTellingFields(edited).filter((field) => named.has(field))) {
+    for (const name of findExposedFields(edited).filter((field) => named.has(field))) {
       context.out.warn(
         `Warning: every user can set "${name}" on itself. If it grants something, protect it: --set-field ${name}:…@protected`,
       );

@@ -54,7 +54,7 @@ export default defineCommand({
     cursorFile: option('--cursor-file <file>', 'with --watch: file that stores the cursor, to continue from'),
   },
   async run(context, input) {
-    refuseMixed(input);
+    rejectMixed(input);
     const query = new URLSearchParams(input.filters);
     for (const name of ['sort', 'fields', 'populate', 'limit', 'page'] as const) {
       if (input[name] !== undefined) query.set(name, input[name]);
@@ -104,7 +104,7 @@ const OF_LISTS = ['id', 'sort', 'populate', 'limit', 'page', 'onlyDeleted', 'cou
 const OF_WATCHING = ['since', 'once', 'cursorFile'];
 
 /** A list, a pipeline and a watch each take options of their own. */
-function refuseMixed(input: Record<string, unknown>): void {
+function rejectMixed(input: Record<string, unknown>): void {
   const isGiven = (name: string): boolean =>
     input[name] !== undefined && input[name] !== false && (input[name] as string[]).length !== 0;
   const refused = input.watch

@@ -30,7 +30,7 @@ import { givenRules, RULE_OPTIONS } from '../../ask/rule-options.js';
 import { readProjects } from '../../formats/read-declaration-file.js';
 import { defineCommand, flag, option, optionalArgument } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
-import { withThrowAwayStore } from '../../shell/throw-away-store.js';
+import { withThrowAwayStore } from '../../shell/temporary-database.js';
 import { pointAt, presentFailure, UsageError } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
 import { countOf } from '../../view/present-amount.js';

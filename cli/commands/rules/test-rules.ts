@@ -11,7 +11,7 @@ import {
 } from '../../../src/features/rule-tests/run-rule-tests.js';
 import { readProjects, readStructuredFile } from '../../formats/read-declaration-file.js';
 import type { Context } from '../../shell/context.js';
-import { withThrowAwayStore } from '../../shell/throw-away-store.js';
+import { withThrowAwayStore } from '../../shell/temporary-database.js';
 import { presentFailure } from '../../view/exit.js';
 import type { Result, TextStyle } from '../../view/output.js';
 

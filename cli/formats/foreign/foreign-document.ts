@@ -1,6 +1,6 @@
 import type { Note } from '../../../src/features/documents/bulk/extended-json.js';
 import { isJsonObject } from '../../../src/features/collections/fields/field-type.js';
-import { foreignId, findForeignMoment } from './foreign-id.js';
+import { foreignId, findForeignTime } from './foreign-id.js';
 
 /** Services whose exported documents are JSON, or rows of CSV. */
 export const LINE_SOURCES = ['firestore', 'supabase', 'parse', 'mongodb'] as const;
@@ -90,7 +90,7 @@ function readFirestoreValue(value: unknown, note: Note, path: string): unknown {
     case 'doubleValue':
       return { $numberDouble: String(held) };
     case 'timestampValue':
-      return findForeignMoment(held) ?? held;
+      return findForeignTime(held) ?? held;
     case 'referenceValue':
       return pathId(documentPath(String(held)));
     case 'geoPointValue':
@@ -222,11 +222,11 @@ export function withSystemFields(
     ['createdAt', created],
     ['updatedAt', updated],
   ] as const) {
-    const moment = findForeignMoment(own[name]) ?? (isExtendedDate(own[name]) ? own[name] : undefined);
+    const moment = findForeignTime(own[name]) ?? (isExtendedDate(own[name]) ? own[name] : undefined);
     if (moment === undefined && isPresent(own[name])) {
       note(name, 'left out: it is no time, and names that of the document');
     }
-    const kept = moment ?? findForeignMoment(theirs) ?? theirs;
+    const kept = moment ?? findForeignTime(theirs) ?? theirs;
     if (isPresent(kept)) document[name] = kept;
     else delete document[name];
   }

@@ -10,7 +10,7 @@ const MOMENT = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2}(?:\.\d+)?)?(Z|[+-]\
  * The moment that text of another service names, as ISO 8601 to the millisecond; undefined for other text. PocketBase
  * and PostgreSQL write a space for the T, PostgreSQL an offset of hours alone, and none for `timestamp`: that is UTC.
  */
-export function findForeignMoment(text: unknown): string | undefined {
+export function findForeignTime(text: unknown): string | undefined {
   if (typeof text !== 'string') return undefined;
   const [, day, time, seconds = ':00', zone = 'Z'] = MOMENT.exec(text) ?? [];
   const offset = zone.replace(/^(.\d\d):?(\d\d)?$/, (_, hours: string, minutes = '00') => `${hours}:${minutes}`);
@@ -39,7 +39,7 @@ function withOwnValue(shape: FieldShape, value: unknown): unknown {
   // Keys are numbers in many databases.
   const isKey = (typeof value === 'string' && value !== '') || typeof value === 'number';
   if (shape.type === 'Ref' && isKey) return foreignId(String(value)).toHexString();
-  if (shape.type === 'Date') return findForeignMoment(value) ?? value;
+  if (shape.type === 'Date') return findForeignTime(value) ?? value;
   if (shape.fields && isJsonObject(value)) return withOwnValues(shape.fields, value);
   if (shape.items && Array.isArray(value)) return value.map((item) => withOwnValue(shape.items!, item));
   return value;

@@ -3,7 +3,7 @@ import { findBcryptHash, type ImportedUser } from '../../../src/features/users/i
 import { storeFirebaseHash, type FirebaseScryptParameters } from '../../../src/platform/secrets/firebase-scrypt.js';
 import { readExtendedJson } from '../../../src/features/documents/bulk/extended-json.js';
 import { readParseValue } from './foreign-document.js';
-import { foreignId, findForeignMoment } from './foreign-id.js';
+import { foreignId, findForeignTime } from './foreign-id.js';
 
 export const USER_SOURCES = ['firebase', 'pocketbase', 'supabase', 'parse'] as const;
 export type UserSource = (typeof USER_SOURCES)[number];
@@ -122,7 +122,7 @@ function withBcrypt(user: ImportedUser, hash: unknown): ForeignUser {
 }
 
 function dateOf(text: unknown): Date | null {
-  const moment = findForeignMoment(text);
+  const moment = findForeignTime(text);
   return moment === undefined ? null : new Date(moment);
 }
 

@@ -1,7 +1,7 @@
 import { SYSTEM_FIELDS, type Field } from '../../../src/features/collections/fields/field.js';
 import type { Note } from '../../../src/features/documents/bulk/extended-json.js';
 import { conflict } from '../../../src/errors.js';
-import { foreignId, findForeignMoment } from './foreign-id.js';
+import { foreignId, findForeignTime } from './foreign-id.js';
 import { withSystemFields } from './foreign-document.js';
 import { openSqlite, sqlName, type SqliteFile, type SqliteRow } from './sqlite.js';
 
@@ -186,7 +186,7 @@ function documentOf(columns: readonly Column[], row: SqliteRow, note: Note = () 
     const value = valueOf(column, row[column.name]);
     if (value !== undefined) document[column.name] = value;
   }
-  const [created, updated] = [row.created, row.updated].map(findForeignMoment);
+  const [created, updated] = [row.created, row.updated].map(findForeignTime);
   return withSystemFields(document, { id: foreignId(String(row.id)).toHexString(), created, updated }, note);
 }
 
@@ -194,7 +194,7 @@ function documentOf(columns: readonly Column[], row: SqliteRow, note: Note = () 
 function valueOf({ type, many }: Column, value: unknown): unknown {
   if (value === null || value === undefined || value === '') return undefined;
   if (type === 'bool') return Boolean(value);
-  if (type === 'date' || type === 'autodate') return findForeignMoment(value) ?? value;
+  if (type === 'date' || type === 'autodate') return findForeignTime(value) ?? value;
   if (type === 'geoPoint') {
     const { lon, lat } = readJson(value) as { lon?: unknown; lat?: unknown };
     return { type: 'Point', coordinates: [lon, lat] };

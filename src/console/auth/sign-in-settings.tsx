@@ -2,7 +2,7 @@ import { prepare } from '../api.js';
 import { below, type Address } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
 import { useLoad } from '../load.js';
-import { Trouble } from '../parts/basics.js';
+import { ErrorNote } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { DrawerForm } from '../parts/drawer.js';
 import { Choice, Field, listIn, TextArea, useForm } from '../parts/form.js';
@@ -49,7 +49,7 @@ export function SignInSettings() {
           </a>
         )}
       </PageHead>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       {stored && (
         <Pairs
           of={{

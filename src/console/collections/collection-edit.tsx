@@ -4,7 +4,7 @@ import type { ApiSchemas } from '../api-routes.js';
 import { call, prepare, type Prepared } from '../api.js';
 import type { Collection, CollectionPath, CollectionsPath } from '../collection.js';
 import { howMany, number } from '../format.js';
-import { say, Trouble, useAction } from '../parts/basics.js';
+import { say, ErrorNote, useAction } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { Drawer } from '../parts/drawer.js';
 import { Field } from '../parts/form.js';
@@ -108,7 +108,7 @@ function Editor({
         )
       )}
       {problem !== null && <p class="bad">{problem}</p>}
-      <Trouble error={error} />
+      <ErrorNote error={error} />
       {changes.length > 0 && <Changes lines={changes} />}
       {report && <Fit {...report} />}
       <Commands

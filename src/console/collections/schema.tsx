@@ -3,7 +3,7 @@ import { prepare, send } from '../api.js';
 import type { Address, AskedOf, DataOf } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
 import { invalidate, useLoad } from '../load.js';
-import { Dialog, say, Trouble, useAction } from '../parts/basics.js';
+import { Dialog, say, ErrorNote, useAction } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
 import { Tick } from '../parts/form.js';
@@ -20,7 +20,7 @@ export function SchemaDialog({ base, onClose }: { base: Address<SchemaRoute>; on
   const { data, error, reload } = useLoad(base);
   return (
     <Dialog title="Schema of the project" onClose={onClose} wide>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       {data && <Editor base={base} schema={data} onClose={onClose} />}
     </Dialog>
   );
@@ -55,7 +55,7 @@ function Editor({ base, schema, onClose }: { base: Address<SchemaRoute>; schema:
     <>
       <JsonEditor text={first} label="Schema as JSON" isReadOnly={!mayChange.value} onChange={setText} />
       {problem !== null && <p class="bad">{problem}</p>}
-      <Trouble error={lookRefused ?? refused} />
+      <ErrorNote error={lookRefused ?? refused} />
       {changes && <Changes changes={changes} />}
       {mayChange.value && (
         <p class="row">

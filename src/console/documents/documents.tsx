@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { below } from '../api-paths.js';
 import { USERS } from '../collection.js';
 import { useLoad } from '../load.js';
-import { Trouble } from '../parts/basics.js';
+import { ErrorNote } from '../parts/basics.js';
 import { NameChoice } from '../parts/form.js';
 import { Empty, PageHead } from '../parts/page-head.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
@@ -56,7 +56,7 @@ export function Documents() {
           </a>
         )}
       </PageHead>
-      <Trouble error={list.error} onRetry={list.reload} />
+      <ErrorNote error={list.error} onRetry={list.reload} />
       {list.data && listed.length === 0 && (
         <Empty title="No collections yet">
           {mayChange.value && <a href={linkTo(['p', id, 'collections'], { new: '1' })}>Create your first collection</a>}

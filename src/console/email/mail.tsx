@@ -4,7 +4,7 @@ import { below, withQuery, type Address } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
 import { moment } from '../format.js';
 import { invalidate, useLoad } from '../load.js';
-import { say, Trouble, useAction } from '../parts/basics.js';
+import { say, ErrorNote, useAction } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { CrudScreen, opens } from '../parts/crud-screen.js';
 import { Drawer, DrawerForm } from '../parts/drawer.js';
@@ -90,7 +90,7 @@ function TestMail({ path }: { path: Address<'/api/projects/{projectId}/mail/test
         <Field label="To" type="email" required value={to} onChange={setTo} />
         <button disabled={busy}>Send</button>
       </Form>
-      <Trouble error={error} />
+      <ErrorNote error={error} />
       <Commands of={[prepare('POST', path, { body: { to: to || 'me@example.com' } })]} />
     </>
   );
@@ -116,7 +116,7 @@ function MailDrawer({ project, mail, onClose }: { project: ProjectPath; mail: Ma
           Why: mail.reason || null,
         }}
       />
-      <Trouble error={error} />
+      <ErrorNote error={error} />
       {mayChange.value && !kept && (
         <>
           <p class="muted">Mails carry codes that open accounts: reading one is recorded in the audit log.</p>

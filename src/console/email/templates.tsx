@@ -3,7 +3,7 @@ import { addressOf, prepare, send } from '../api.js';
 import { below, type Address } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
 import { invalidate, useLoad } from '../load.js';
-import { Dialog, say, Trouble, useAction } from '../parts/basics.js';
+import { Dialog, say, ErrorNote, useAction } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
 import { CrudScreen, opens } from '../parts/crud-screen.js';
@@ -55,7 +55,7 @@ function OneTemplate({ base, name, onClose }: { base: Base; name: string; onClos
   const { data, error, reload } = useLoad(path);
   return (
     <Dialog title={`Template ${name}`} onClose={onClose} wide>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       {data && (mayChange.value ? <Editor base={base} stored={data} onDone={onClose} /> : <Shown stored={data} />)}
       {data?.html !== undefined && (
         <p>
@@ -112,7 +112,7 @@ function Editor({ base, stored, onDone }: { base: Base; stored: Template | null;
         <p class="muted">
           <code>{'{{name}}'}</code> stands for a value of the mail.
         </p>
-        <Trouble error={refused} />
+        <ErrorNote error={refused} />
         <p class="row">
           <button class="primary" disabled={busy}>
             Store

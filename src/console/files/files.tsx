@@ -3,7 +3,7 @@ import { prepare } from '../api.js';
 import { below, withQuery, type Address } from '../api-paths.js';
 import { bytes, howMany, moment } from '../format.js';
 import { useLoad } from '../load.js';
-import { Trouble } from '../parts/basics.js';
+import { ErrorNote } from '../parts/basics.js';
 import { CrudScreen } from '../parts/crud-screen.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, Usage } from '../parts/page-head.js';
@@ -28,7 +28,7 @@ function FilesUsage({ path }: { path: Address<'/api/projects/{projectId}/files/u
       )}
       {data && <Usage name={howMany(data.files, 'file')} used={data.bytes} limit={data.limit} />}
       {data?.provider === 'external' && <span class="muted">New ones go to the project’s own bucket.</span>}
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
     </div>
   );
 }

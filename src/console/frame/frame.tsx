@@ -4,7 +4,7 @@ import { call } from '../api.js';
 import { countDrafts, forgetDrafts } from '../drafts.js';
 import { howMany } from '../format.js';
 import { useLoad } from '../load.js';
-import { tellRefusal } from '../parts/basics.js';
+import { showError } from '../parts/basics.js';
 import { Confirm } from '../parts/confirm.js';
 import { NameChoice } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
@@ -62,7 +62,7 @@ async function signOut(): Promise<void> {
     forgetDrafts();
     setMe(null);
   } catch (error) {
-    tellRefusal(error);
+    showError(error);
   }
 }
 

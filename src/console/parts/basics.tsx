@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useId, useState, useLayoutEffect, useRef } from 'preact/hooks';
 import { Refusal, refusalOf, send, type Prepared } from '../api.js';
 import { invalidate } from '../load.js';
-import { renewPage } from '../stale-page.js';
+import { renewPage } from '../outdated-page.js';
 import { Icon } from './icon.js';
 
 /** A note on an event, with the means to answer it. */
@@ -26,14 +26,14 @@ export function say(text: string, more: { isBad?: boolean; undo?: () => void } =
   if (!more.undo) noteTimer = setTimeout(() => (note.value = null), more.isBad ? REFUSED_MS : DONE_MS);
 }
 
-export const tellRefusal = (error: unknown): void => say(describeRefusal(error), { isBad: true });
+export const showError = (error: unknown): void => say(describeError(error), { isBad: true });
 
 /** Does something that needs no form, and says how it ended. */
 export async function attempt(work: () => Promise<string>): Promise<void> {
   try {
     say(await work());
   } catch (refusal) {
-    tellRefusal(refusal);
+    showError(refusal);
   }
 }
 
@@ -46,7 +46,7 @@ export async function act(request: Prepared, done: string): Promise<void> {
   });
 }
 
-function describeRefusal(error: unknown): string {
+function describeError(error: unknown): string {
   if (!(error instanceof Refusal)) return String(error);
   return `${error.message} (${error.code}${error.requestId === '' ? '' : `, request ${error.requestId}`})`;
 }
@@ -80,11 +80,11 @@ function NoteLine({ text, isBad, undo, onClose }: Note & { onClose: () => void }
   );
 }
 
-export function Trouble({ error, onRetry }: { error: Refusal | null; onRetry?: () => void }) {
+export function ErrorNote({ error, onRetry }: { error: Refusal | null; onRetry?: () => void }) {
   if (!error) return null;
   return (
     <p class="trouble" role="alert">
-      {describeRefusal(error)} {onRetry && <button onClick={onRetry}>Try again</button>}
+      {describeError(error)} {onRetry && <button onClick={onRetry}>Try again</button>}
     </p>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { call, send, type Prepared } from '../api.js';
 import { pathTo } from '../api-paths.js';
 import { invalidate } from '../load.js';
-import { Copy, Dialog, say, Trouble, useAction } from './basics.js';
+import { Copy, Dialog, say, ErrorNote, useAction } from './basics.js';
 import { Commands } from './commands.js';
 import { Field, Form, PasswordField } from './form.js';
 
@@ -73,7 +73,7 @@ export function Confirm<Data>({
           />
         )}
         {asksPassword && <PasswordField label="Your password" value={password} onChange={setPassword} />}
-        <Trouble error={error} />
+        <ErrorNote error={error} />
         <button class="danger" disabled={!mayGo || busy}>
           {action}
         </button>
@@ -107,7 +107,7 @@ export function PasswordAgain({ onDone }: { onDone: (isGiven: boolean) => void }
       <Form onSubmit={() => void (password !== '' && run())}>
         <p>This change requires you to confirm your password.</p>
         <PasswordField label="Your password" value={password} onChange={setPassword} />
-        <Trouble error={error} />
+        <ErrorNote error={error} />
         <button disabled={password === '' || busy}>Continue</button>
       </Form>
     </Dialog>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { send, type Prepared } from '../api.js';
 import { invalidate } from '../load.js';
-import { Dialog, say, Trouble, useAction, useModal } from './basics.js';
+import { Dialog, say, ErrorNote, useAction, useModal } from './basics.js';
 import { Commands } from './commands.js';
 import { Form } from './form.js';
 import { Icon } from './icon.js';
@@ -115,7 +115,7 @@ export function DrawerForm<Data>({
       <Form onSubmit={() => void (mayGo && save())}>
         {children}
         {requests.length > 0 && <Commands of={requests} />}
-        <Trouble error={error} />
+        <ErrorNote error={error} />
         <p class="foot">
           <button class="primary" disabled={busy || !mayGo}>
             {action}

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { number } from '../format.js';
 import type { Loaded } from '../load.js';
 import { linkHere } from '../routes.js';
-import { Trouble } from './basics.js';
+import { ErrorNote } from './basics.js';
 
 export interface Column<Row> {
   name: string;
@@ -38,7 +38,7 @@ export function List<Row>({
 }: Omit<TableProps<Row>, 'rows' | 'loading'> & { of: Loaded<{ items: Row[] }> }) {
   return (
     <>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       <Table {...table} rows={data?.items ?? null} loading={loading} />
     </>
   );

@@ -3,7 +3,7 @@ import { prepare } from '../api.js';
 import { below, type Address } from '../api-paths.js';
 import { howMany, moment, number } from '../format.js';
 import { useLoad } from '../load.js';
-import { Copy, Trouble } from '../parts/basics.js';
+import { Copy, ErrorNote } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
 import { PageHead, Pairs, Usage } from '../parts/page-head.js';
@@ -31,7 +31,7 @@ export function ProjectSettings() {
           </>
         )}
       </PageHead>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       {data && (
         <Pairs
           of={{
@@ -85,7 +85,7 @@ function ProjectUsage({ base }: { base: Address<'/api/projects/{projectId}'> }) 
     <>
       <h2>Usage</h2>
       {!asked && <button onClick={() => setAsked(true)}>Show usage</button>}
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       {asked && !data && loading && <p class="empty">Counting…</p>}
       {data && (
         <>

@@ -14,7 +14,7 @@ import { CellValue } from '../documents/grid/cell-value.js';
 import { useDraft } from '../drafts.js';
 import { howMany, number } from '../format.js';
 import { useLoad } from '../load.js';
-import { Trouble, Copy } from '../parts/basics.js';
+import { ErrorNote, Copy } from '../parts/basics.js';
 import { quote } from '../parts/shell-word.js';
 import { NameChoice } from '../parts/form.js';
 import { loadEditor, JsonEditor } from '../parts/json-editor.js';
@@ -48,7 +48,7 @@ export function Query() {
           />
         )}
       </PageHead>
-      <Trouble error={list.error} onRetry={list.reload} />
+      <ErrorNote error={list.error} onRetry={list.reload} />
       {list.data && listed.length === 0 && (
         <Empty title="No collections yet">
           <a href={linkTo(['p', id, 'collections'], { new: '1' })}>Create your first collection</a>
@@ -420,7 +420,7 @@ function Results({ answer, collection }: { answer: Answer; collection: Collectio
   const { rows, total, explained, error, ms, isBusy } = answer;
   return (
     <section aria-label="Result" aria-busy={isBusy}>
-      <Trouble error={error} />
+      <ErrorNote error={error} />
       {explained && <Plan of={explained} />}
       {rows && (
         <>

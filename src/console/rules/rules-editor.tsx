@@ -3,7 +3,7 @@ import { below, pathTo, withQuery } from '../api-paths.js';
 import { Refusal, call, prepare, send } from '../api.js';
 import type { Collection, CollectionsPath } from '../collection.js';
 import { invalidate, useLoad } from '../load.js';
-import { say, Trouble, useAction } from '../parts/basics.js';
+import { say, ErrorNote, useAction } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
 import { Form, Field } from '../parts/form.js';
@@ -75,7 +75,7 @@ export function RulesEditor({
             }}
           />
         ))}
-        <Trouble error={error ?? unchecked} />
+        <ErrorNote error={error ?? unchecked} />
         {mayChange.value && <Buttons isBusy={busy || checking} isDirty={isDirty} onCheck={() => void check()} />}
       </Form>
       <Reviewed review={review} texts={typed} />
@@ -322,7 +322,7 @@ function MatrixRow({ id, collection, user }: { id: string; collection: string; u
       <th scope="row">{user === ANYONE ? 'anyone, not signed in' : user}</th>
       {error && (
         <td colSpan={5}>
-          <Trouble error={error} onRetry={reload} />
+          <ErrorNote error={error} onRetry={reload} />
         </td>
       )}
       {!error &&

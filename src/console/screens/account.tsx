@@ -2,7 +2,7 @@ import { call, prepare } from '../api.js';
 import { pathTo } from '../api-paths.js';
 import { moment } from '../format.js';
 import { invalidate, useLoad } from '../load.js';
-import { attempt, say, Trouble, useAction } from '../parts/basics.js';
+import { attempt, say, ErrorNote, useAction } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { Form, PasswordField, useForm } from '../parts/form.js';
 import { PageHead } from '../parts/page-head.js';
@@ -58,7 +58,7 @@ export function Account() {
       <Form class="stack" onSubmit={() => void change()}>
         <PasswordField label="Current password" {...form.at('currentPassword')} />
         <PasswordField label="New password" isNew {...form.at('newPassword')} />
-        <Trouble error={refused} />
+        <ErrorNote error={refused} />
         <button disabled={busy}>Change the password</button>
       </Form>
     </>

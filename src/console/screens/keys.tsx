@@ -4,7 +4,7 @@ import { below } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
 import { moment } from '../format.js';
 import { invalidate, useLoad } from '../load.js';
-import { tellRefusal } from '../parts/basics.js';
+import { showError } from '../parts/basics.js';
 import { Confirm, Secret } from '../parts/confirm.js';
 import { CrudScreen } from '../parts/crud-screen.js';
 import { Field } from '../parts/form.js';
@@ -25,7 +25,7 @@ export function Keys() {
     invalidate(base);
   };
   const bodyOf = (type: Key['type']) => (name.trim() === '' ? { type } : { type, name: name.trim() });
-  const make = (type: Key['type']): void => void call('POST', base, { body: bodyOf(type) }).then(show, tellRefusal);
+  const make = (type: Key['type']): void => void call('POST', base, { body: bodyOf(type) }).then(show, showError);
   const rotation = prepare('POST', below(base, '/rotate'), { body: { type: 'secret', grace: '24h' } });
   return (
     <>

@@ -4,7 +4,7 @@ import { bytes, duration, moment, number } from '../format.js';
 import { pathTo, withQuery, type DataOf } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
 import { useLoad } from '../load.js';
-import { Trouble } from '../parts/basics.js';
+import { ErrorNote } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, PageHead } from '../parts/page-head.js';
@@ -48,7 +48,7 @@ function Service() {
   }, [data]);
   return (
     <>
-      <Trouble error={status.error} onRetry={status.reload} />
+      <ErrorNote error={status.error} onRetry={status.reload} />
       {data && data.problems.length > 0 && (
         <section class="attention" aria-labelledby="attention">
           <h2 id="attention">Attention</h2>
@@ -83,10 +83,10 @@ function Service() {
           </a>
         ))}
       </p>
-      <Trouble error={series.error} onRetry={series.reload} />
+      <ErrorNote error={series.error} onRetry={series.reload} />
       <Plots data={series.data} />
       <h2>Latest actions</h2>
-      <Trouble error={acts.error} onRetry={acts.reload} />
+      <ErrorNote error={acts.error} onRetry={acts.reload} />
       <ul class="actions">
         {acts.data?.items.map((act) => (
           <li key={act.id}>
@@ -229,7 +229,7 @@ function OpenList({ id }: { id: string }) {
   const { data, error, reload } = useLoad(pathTo('/api/projects/{projectId}/rules', { projectId: id }));
   return (
     <>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       <ul>
         {data?.items.map(({ kind, name, what, closes }) => (
           <li key={`${kind} ${name}`}>

@@ -4,7 +4,7 @@ import { below, type Address } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
 import { moment } from '../format.js';
 import { invalidate, useLoad } from '../load.js';
-import { attempt, Trouble } from '../parts/basics.js';
+import { attempt, ErrorNote } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { Secret } from '../parts/confirm.js';
 import { CrudScreen, opens } from '../parts/crud-screen.js';
@@ -197,7 +197,7 @@ function CallLog({ path }: { path: Calls }) {
   const { data, error, reload } = useLoad(path, CALLS_MS);
   return (
     <>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       <h3>Last calls</h3>
       {data?.items.length === 0 && <p class="empty">None in the last day.</p>}
       <ol>

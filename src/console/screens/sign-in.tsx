@@ -1,7 +1,7 @@
 import { useLayoutEffect } from 'preact/hooks';
 import { call } from '../api.js';
 import { pathTo } from '../api-paths.js';
-import { Trouble, useAction } from '../parts/basics.js';
+import { ErrorNote, useAction } from '../parts/basics.js';
 import { Field, Form, PasswordField, useForm } from '../parts/form.js';
 import { replaceWith } from '../routes.js';
 
@@ -33,7 +33,7 @@ export function SignIn({ onDone, isAgain = false }: { onDone: () => void; isAgai
       {!isAgain && <h1>bsvc console</h1>}
       <Field label="E-mail" type="email" required autocomplete="username" {...form.at('email')} />
       <PasswordField label="Password" {...form.at('password')} />
-      <Trouble error={error} />
+      <ErrorNote error={error} />
       <button class="primary" disabled={busy}>
         Sign in
       </button>

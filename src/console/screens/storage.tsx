@@ -4,7 +4,7 @@ import { below, type Address } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
 import { moment } from '../format.js';
 import { useLoad } from '../load.js';
-import { Trouble, useAction } from '../parts/basics.js';
+import { ErrorNote, useAction } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
 import { DrawerForm } from '../parts/drawer.js';
@@ -38,7 +38,7 @@ export function Storage() {
           </a>
         )}
       </PageHead>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       {data && !stored && (
         <Empty title="New files go to the server’s own storage">
           <p>With an own bucket (S3, R2, MinIO …) they go there, and older ones stay where they are.</p>
@@ -137,7 +137,7 @@ function Checks({ path }: { path: Address<'/api/projects/{projectId}/bucket/chec
           {busy ? 'Checking…' : 'Check the bucket'}
         </button>
       </p>
-      <Trouble error={error} />
+      <ErrorNote error={error} />
       {checks && (
         <Table
           label="Checks"

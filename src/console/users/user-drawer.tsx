@@ -4,7 +4,7 @@ import { below, type Address } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
 import { cell, moment } from '../format.js';
 import { invalidate, useLoad } from '../load.js';
-import { act, Copy, Dialog, say, Trouble, useAction } from '../parts/basics.js';
+import { act, Copy, Dialog, say, ErrorNote, useAction } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
 import { Drawer } from '../parts/drawer.js';
@@ -32,7 +32,7 @@ export function UserDrawer({
   const [isDirty, setDirty] = useState(false);
   return (
     <Drawer title={data?.email ?? 'User'} isDirty={isDirty} onClose={onClose}>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       {data && (
         <>
           <Facts user={data} />
@@ -118,7 +118,7 @@ function EditUser({ path, stored, onDirty }: { path: UserPath; stored: User; onD
       />
       <TextArea label="Further fields" rows={5} {...form.at('json')} />
       {'problem' in read && <p class="bad">{read.problem}</p>}
-      <Trouble error={error} />
+      <ErrorNote error={error} />
       <p class="row">
         <button class="primary" disabled={busy || !mayGo}>
           Save
@@ -186,7 +186,7 @@ function SetPassword({ path, onClose }: { path: UserPath; onClose: () => void })
       <Form onSubmit={() => void save()}>
         <p>It ends all sessions of the user, who gets no mail about it.</p>
         <PasswordField label="New password" isNew value={password} onChange={setPassword} />
-        <Trouble error={error} />
+        <ErrorNote error={error} />
         <button class="primary" disabled={busy}>
           Set the password
         </button>

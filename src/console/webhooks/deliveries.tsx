@@ -3,7 +3,7 @@ import { below, withQuery, type Address } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
 import { moment } from '../format.js';
 import { invalidate, useLoad } from '../load.js';
-import { act, Trouble } from '../parts/basics.js';
+import { act, ErrorNote } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { CrudScreen, opens } from '../parts/crud-screen.js';
 import { Drawer } from '../parts/drawer.js';
@@ -75,7 +75,7 @@ function DeliveryDrawer({
   const replay = prepare('POST', below(path, '/replay'));
   return (
     <Drawer title={data ? `${data.event}: ${data.state}` : 'Delivery'} onClose={() => goTo(linkHere({ open: null }))}>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       {data && (
         <>
           {mayChange.value && data.body !== null && (

@@ -1,4 +1,4 @@
-import { JSON_REFUSALS, type Access, type Refusals, type SecurityScheme } from '../../http/routes/route.js';
+import { JSON_ERRORS, type Access, type RouteErrors, type SecurityScheme } from '../../http/routes/route.js';
 
 const header = (name: string, description: string): SecurityScheme => ({
   name,
@@ -51,14 +51,14 @@ const CONSOLE_COOKIE: SecurityScheme = {
   },
 };
 
-const KEY_REFUSALS: Refusals = { 401: ['API_KEY_MISSING', 'API_KEY_INVALID'], 403: ['ORIGIN_NOT_ALLOWED'] };
+const KEY_ERRORS: RouteErrors = { 401: ['API_KEY_MISSING', 'API_KEY_INVALID'], 403: ['ORIGIN_NOT_ALLOWED'] };
 const TOKEN_CODES = ['AUTH_REQUIRED', 'TOKEN_INVALID', 'TOKEN_EXPIRED'];
 const FACTOR_WANTED = 'MFA_ENROLMENT_REQUIRED';
 
-const also = (refuses: Refusals, more: Refusals): Refusals => ({
-  ...refuses,
+const also = (errors: RouteErrors, more: RouteErrors): RouteErrors => ({
+  ...errors,
   ...Object.fromEntries(
-    Object.entries(more).map(([status, codes]) => [status, [...(refuses[Number(status)] ?? []), ...codes]]),
+    Object.entries(more).map(([status, codes]) => [status, [...(errors[Number(status)] ?? []), ...codes]]),
   ),
 });
 
@@ -67,15 +67,15 @@ export const ANY_KEY_DESCRIPTION: Access = {
   note: 'Any valid key of the project.',
   keyIn: 'header',
   security: [[PUBLISHABLE_KEY], [SECRET_KEY_HEADER]],
-  refuses: KEY_REFUSALS,
+  errors: KEY_ERRORS,
 };
 
-/** authenticateKey and refusePublishable */
+/** authenticateKey and rejectPublishable */
 export const SECRET_KEY_DESCRIPTION: Access = {
   note: 'The secret key.',
   keyIn: 'header',
   security: [[SECRET_KEY_HEADER]],
-  refuses: also(KEY_REFUSALS, { 403: ['SECRET_KEY_REQUIRED'] }),
+  errors: also(KEY_ERRORS, { 403: ['SECRET_KEY_REQUIRED'] }),
 };
 
 /** authenticateQueryKey */
@@ -83,7 +83,7 @@ export const KEY_IN_QUERY_DESCRIPTION: Access = {
   note: 'The publishable key, in the query.',
   keyIn: 'query',
   security: [[QUERY_KEY]],
-  refuses: KEY_REFUSALS,
+  errors: KEY_ERRORS,
 };
 
 /** authenticateKey, and a signed-in user, who may have to enrol a second factor yet. */
@@ -94,13 +94,13 @@ export const ENROLLING_DESCRIPTION: Access = {
     [PUBLISHABLE_KEY, USER_TOKEN],
     [SECRET_KEY_HEADER, USER_TOKEN],
   ],
-  refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES }),
+  errors: also(KEY_ERRORS, { 401: TOKEN_CODES }),
 };
 
 /** The same, with the second factor that the project may want. */
 export const SIGNED_IN_DESCRIPTION: Access = {
   ...ENROLLING_DESCRIPTION,
-  refuses: also(ENROLLING_DESCRIPTION.refuses, { 403: [FACTOR_WANTED] }),
+  errors: also(ENROLLING_DESCRIPTION.errors, { 403: [FACTOR_WANTED] }),
 };
 
 /** readFilter (rest-api.md 5). */
@@ -108,7 +108,7 @@ export const READS_DOCUMENTS_DESCRIPTION: Access = {
   note: 'Any valid key. With a publishable key, private collections and rules that require a user also need the token of a signed-in user, who gets only documents that the `read` rule allows.',
   keyIn: 'header',
   security: [[PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN], [SECRET_KEY_HEADER]],
-  refuses: also(KEY_REFUSALS, {
+  errors: also(KEY_ERRORS, {
     400: ['FIELD_NOT_READABLE'],
     401: TOKEN_CODES,
     403: ['USERS_BLOCKED', 'READ_BLOCKED', 'TOO_MANY_MEMBERSHIPS', FACTOR_WANTED],
@@ -119,21 +119,21 @@ export const READS_DOCUMENTS_DESCRIPTION: Access = {
 const OWN_CODE = ['HOOK_REFUSED'];
 
 /** What the project's own code adds (hooks.md 2): `HOOK_REFUSED` stands for codes of its own, too. */
-const HOOK_REFUSALS: Refusals = {
+const HOOK_ERRORS: RouteErrors = {
   ...{ 400: [...OWN_CODE, 'HOOK_DEPTH'], 401: OWN_CODE, 403: OWN_CODE, 404: OWN_CODE, 409: OWN_CODE, 410: OWN_CODE },
   ...{ 412: OWN_CODE, 413: OWN_CODE, 422: OWN_CODE, 503: ['HOOK_FAILED'] },
 };
 
 /** An access whose requests the project's own code may be asked about. */
 export function withHooks<A extends Access>(access: A): A {
-  return { ...access, refuses: also(access.refuses, HOOK_REFUSALS) };
+  return { ...access, errors: also(access.errors, HOOK_ERRORS) };
 }
 
 export const WRITES_DOCUMENTS_DESCRIPTION: Access = withHooks({
   note: 'The secret key; or the publishable key with the token of a signed-in user, if row-level security or a rule allows it.',
   keyIn: 'header',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN]],
-  refuses: also(KEY_REFUSALS, {
+  errors: also(KEY_ERRORS, {
     401: TOKEN_CODES,
     403: [
       ...['USERS_BLOCKED', 'WRITE_BLOCKED', 'READ_BLOCKED', 'RULE_REFUSED'],
@@ -147,7 +147,7 @@ export const UPLOADS_DESCRIPTION: Access = {
   note: 'The secret key. Also the publishable key if the project’s setting `storage.publishableUploads` is on, or with the token of a user who may update the document that the file is attached to.',
   keyIn: 'header',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN]],
-  refuses: also(KEY_REFUSALS, {
+  errors: also(KEY_ERRORS, {
     401: TOKEN_CODES,
     403: [
       ...['SECRET_KEY_REQUIRED', 'OWNER_MISMATCH', 'USERS_BLOCKED', 'WRITE_BLOCKED', 'READ_BLOCKED', 'RULE_REFUSED'],
@@ -161,28 +161,28 @@ export const DELETES_UPLOADS_DESCRIPTION: Access = {
   note: 'The secret key; or the publishable key with the token of the user who uploaded the file, if `storage.publishableUploads` is on, or of a user who may update the document that the file is attached to.',
   keyIn: 'header',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY, USER_TOKEN]],
-  refuses: UPLOADS_DESCRIPTION.refuses,
+  errors: UPLOADS_DESCRIPTION.errors,
 };
 
-const OPERATOR_REFUSALS: Refusals = { 401: TOKEN_CODES, 403: ['FOREIGN_REQUEST'] };
+const OPERATOR_ERRORS: RouteErrors = { 401: TOKEN_CODES, 403: ['FOREIGN_REQUEST'] };
 
 /** authenticateOperator */
 export const OPERATOR_DESCRIPTION: Access = {
   note: 'An operator with any role.',
   security: [[OPERATOR_TOKEN], [CONSOLE_COOKIE]],
-  refuses: OPERATOR_REFUSALS,
+  errors: OPERATOR_ERRORS,
 };
 
 /** authenticateOperator and requireOwnerRole; the body is read also where none is needed. */
 export const OWNER_DESCRIPTION: Access = {
   note: 'An operator with the role `owner`. Recorded in the audit log.',
   security: [[OPERATOR_TOKEN], [CONSOLE_COOKIE]],
-  refuses: also(also(JSON_REFUSALS, OPERATOR_REFUSALS), { 403: ['VIEWER_READS_ONLY'] }),
+  errors: also(also(JSON_ERRORS, OPERATOR_ERRORS), { 403: ['VIEWER_READS_ONLY'] }),
 };
 
 /** As OWNER_DESCRIPTION, and requireProven. */
 export const PROVEN_OWNER_DESCRIPTION: Access = {
   ...OWNER_DESCRIPTION,
   note: 'An operator with the role `owner`; in the console, with a recently confirmed password. Recorded in the audit log.',
-  refuses: also(OWNER_DESCRIPTION.refuses, { 403: ['PASSWORD_REQUIRED'] }),
+  errors: also(OWNER_DESCRIPTION.errors, { 403: ['PASSWORD_REQUIRED'] }),
 };

@@ -10,7 +10,7 @@ import {
   SECRET_KEY_DESCRIPTION,
   withHooks,
 } from './describe-access.js';
-import { callerOf, refusePublishable, authenticateKey, authenticateQueryKey } from './require-key.js';
+import { callerOf, rejectPublishable, authenticateKey, authenticateQueryKey } from './require-key.js';
 
 /** The values that every route with a project's key hands to its handler. */
 export interface ByKey {
@@ -37,8 +37,8 @@ export const SECRET_KEY: Access<ByKey> = {
   ...SECRET_KEY_DESCRIPTION,
   admit: (app, ctx) => {
     const settling = authenticateKey(app, ctx);
-    if (settling) return settling.then(() => refusePublishable(ctx));
-    refusePublishable(ctx);
+    if (settling) return settling.then(() => rejectPublishable(ctx));
+    rejectPublishable(ctx);
     return null;
   },
   give: giveCaller,

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import type { Config } from '../../config/config.js';
-import { sayDuration, type Rate } from '../../config/setting-readers.js';
+import { formatDuration, type Rate } from '../../config/setting-readers.js';
 import { overLimit } from '../../errors.js';
 import { clientNetwork, WIDER_TIMES, widerNetwork } from '../../http/requests/client-address.js';
 import type { RequestLimit } from '../../http/routes/mount-routes.js';
@@ -352,7 +352,7 @@ function refuse(ctx: Context, limit: AppliedLimit, verdict: Verdict, nowMs: numb
 function beyondLimit(limit: AppliedLimit, verdict: Verdict, nowMs: number): Error {
   const { counted, setting, override, rate } = limit;
   const orOwn = override ? `, or the project’s limit ${override}` : '';
-  const message = `${verdict.limit} ${counted} in ${sayDuration(rate.windowMs)}: the server’s ${setting}${orOwn}`;
+  const message = `${verdict.limit} ${counted} in ${formatDuration(rate.windowMs)}: the server’s ${setting}${orOwn}`;
   return overLimit('RATE_LIMITED', 'Too many requests: please try again later', {
     retryAfterSeconds: secondsUntil(verdict.resetMs, nowMs),
     details: [{ field: setting, rule: 'limit', message }],

@@ -96,7 +96,7 @@ export function originOf(ctx: Context): RequestOrigin {
 }
 
 /** 403 SECRET_KEY_REQUIRED for a publishable key. */
-export function refusePublishable(ctx: Context, otherwise = ''): void {
+export function rejectPublishable(ctx: Context, otherwise = ''): void {
   if (callerOf(ctx).key.type === 'secret') return;
   throw forbidden(
     'SECRET_KEY_REQUIRED',

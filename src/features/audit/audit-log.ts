@@ -156,7 +156,7 @@ function shorten(input: Record<string, unknown>): Record<string, unknown> {
       .slice(0, MAX_ITEMS)
       .map(([name, inner]): [string, unknown] => [
         name.slice(0, MAX_NAME).replace(MISREAD, '_'),
-        SECRET_NAME.test(name) && mayTell(inner)
+        SECRET_NAME.test(name) && mayReveal(inner)
           ? MASK
           : shortenValue(name === 'url' ? maskReceiver(inner) : inner, level + 1),
       ]);
@@ -184,7 +184,7 @@ function shortenText(given: string): string {
 function describeCut(value: unknown): string {
   if (typeof value !== 'object' && typeof value !== 'string') return '…';
   const json = JSON.stringify(value, (name, inner: unknown) =>
-    SECRET_NAME.test(name) && mayTell(inner) ? MASK : inner,
+    SECRET_NAME.test(name) && mayReveal(inner) ? MASK : inner,
   );
   const size = typeof value === 'string' ? value.length : Object.keys(value ?? {}).length;
   return `… ${size} more (sha256 ${sha256Hex(json)})`;
@@ -194,6 +194,6 @@ function describeCut(value: unknown): string {
  * True if a value sent in the place of a secret may be one in another form, such as digits without quotation marks;
  * null, true and false are not.
  */
-function mayTell(value: unknown): boolean {
+function mayReveal(value: unknown): boolean {
   return value !== null && value !== undefined && typeof value !== 'boolean';
 }

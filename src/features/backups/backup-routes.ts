@@ -54,7 +54,7 @@ export const BACKUP_ROUTES: RouteList = {
       summary: 'List backups, newest first',
       access: ofAllProjects(OPERATOR),
       answers: ok(BACKUPS, 'Backups'),
-      refuses: { 403: ['ALL_PROJECTS_REQUIRED'] },
+      errors: { 403: ['ALL_PROJECTS_REQUIRED'] },
       handle: ({ app }) => listBackups(app),
     }),
     route('POST /api/admin/backups', {
@@ -63,7 +63,7 @@ export const BACKUP_ROUTES: RouteList = {
       description: 'Runs in a worker. One backup runs at a time.',
       access: ofAllProjects(owner('backup make')),
       answers: accepted(object({ job: TEXT }), 'The backup is due'),
-      refuses: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['NO_BACKUP_PLACE'] },
+      errors: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['NO_BACKUP_PLACE'] },
       async handle({ app }) {
         if (app.config.backupTo === null) {
           throw conflict('NO_BACKUP_PLACE', 'Set BSVC_BACKUP_TO first: a directory, or s3://bucket/prefix');
@@ -79,7 +79,7 @@ export const BACKUP_ROUTES: RouteList = {
       description: 'Only the master key or the passphrase decrypts it. The API never returns them.',
       access: ofAllProjects(owner('backup download')),
       answers: own(200, 'The encrypted file', { 'application/octet-stream': BYTES }),
-      refuses: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['NO_BACKUP_PLACE', 'BACKUP_NOT_ENCRYPTED'] },
+      errors: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['NO_BACKUP_PLACE', 'BACKUP_NOT_ENCRYPTED'] },
       async handle({ app, ctx, params: { name } }) {
         const { bytes, body } = await readBackup(app, name);
         ctx.type = 'application/octet-stream';
@@ -93,7 +93,7 @@ export const BACKUP_ROUTES: RouteList = {
       summary: 'Verify a backup',
       access: ofAllProjects(owner('backup check')),
       answers: accepted(object({ job: TEXT }), 'The check is due'),
-      refuses: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['NO_BACKUP_PLACE'] },
+      errors: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['NO_BACKUP_PLACE'] },
       handle: ({ app, params: { name } }) => checkBackup(app, name),
     }),
   ],

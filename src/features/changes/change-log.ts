@@ -152,7 +152,7 @@ export function isNamed({ namedBy = [] }: Pick<Collection, 'namedBy'>): boolean 
 }
 
 /** Has those look who wait for changes of a collection. */
-export function tellFollowers(app: Pick<App, 'hints'>, { _id }: { _id: ObjectId }): void {
+export function notifyFollowers(app: Pick<App, 'hints'>, { _id }: { _id: ObjectId }): void {
   app.hints.tell(hintOf(_id));
 }
 

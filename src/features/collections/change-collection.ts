@@ -7,7 +7,7 @@ import type { Collection, Rls, AccessRules } from './collection.js';
 import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
 import { addIndexes, applyIndexes } from './indexes/document-indexes.js';
 import { explainDuplicates } from './indexes/explain-duplicates.js';
-import { INDEX_REFUSALS, indexRefused, requireConstraints } from './stored-violations.js';
+import { INDEX_ERRORS, indexRefused, requireConstraints } from './stored-violations.js';
 import { requireSoundReferences } from './references/require-sound-references.js';
 import { announceSets, applySets } from './name-sets.js';
 import { requireSoundRules, requireKnownNames } from './rules/require-sound-rules.js';
@@ -170,7 +170,7 @@ async function buildIndexes(app: App, ready: Collection, changed: Collection): P
   try {
     await addIndexes(app, changed);
   } catch (error) {
-    const reason = INDEX_REFUSALS.get((error as { code?: unknown }).code);
+    const reason = INDEX_ERRORS.get((error as { code?: unknown }).code);
     if (reason === undefined && !isDuplicateKey(error)) throw error;
     await settleIndexes(app, ready);
     const refusal = isDuplicateKey(error)

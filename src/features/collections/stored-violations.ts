@@ -47,10 +47,10 @@ async function findIndexViolation(
   const paths = Object.keys(key).filter((path) => !OWN_PATHS.has(path));
   for (const [at, path] of paths.entries()) {
     if (key[path] === '2dsphere' && (await isThere({ [path]: { $exists: true, $ne: null }, $nor: pointsAt(path) }))) {
-      return INDEX_REFUSALS.get(16_755);
+      return INDEX_ERRORS.get(16_755);
     }
     for (const other of paths.slice(at + 1)) {
-      if (await isThere({ [path]: { $type: 'array' }, [other]: { $type: 'array' } })) return INDEX_REFUSALS.get(171);
+      if (await isThere({ [path]: { $type: 'array' }, [other]: { $type: 'array' } })) return INDEX_ERRORS.get(171);
     }
   }
   return undefined;
@@ -71,7 +71,7 @@ export function indexRefused({ name }: Collection, reason: string, cause?: unkno
 }
 
 /** Why indexes cannot be built, by the database's code. */
-export const INDEX_REFUSALS = new Map<unknown, string>([
+export const INDEX_ERRORS = new Map<unknown, string>([
   [67, 'a sharded collection can keep nothing unique but its shard key'],
   [16_755, 'some document has something else than a point in a field with an index of places'],
   [171, 'some document holds arrays in more than one of the fields of one index'],

@@ -117,7 +117,7 @@ const TELLING_NAME =
  * Fields of `users` that any end user could set on itself although their names tell that they grant something
  * (decisions.md 2): worth a warning.
  */
-export function findTellingFields(collection: Pick<Collection, 'name' | 'fields'>): string[] {
+export function findExposedFields(collection: Pick<Collection, 'name' | 'fields'>): string[] {
   if (collection.name !== USERS) return [];
   return collection.fields.filter((field) => !field.protected && TELLING_NAME.test(field.name)).map(({ name }) => name);
 }

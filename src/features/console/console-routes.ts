@@ -79,7 +79,7 @@ export const CONSOLE_ROUTES: RouteList = {
         own(304, 'The copy is good'),
         own(308, 'With a slash at the end: what the page needs is beside it'),
       ],
-      refuses: { 404: ['NOT_FOUND'] },
+      errors: { 404: ['NOT_FOUND'] },
       async handle({ app, ctx }) {
         if (ctx.path.endsWith('/')) return serve(app, ctx, PAGE);
         if (!app.config.console) throw missing('NOT_FOUND', `No such endpoint: ${ctx.method} ${ctx.path}`);
@@ -97,7 +97,7 @@ export const CONSOLE_ROUTES: RouteList = {
         own(200, 'A script or a style sheet', { 'text/javascript': TEXT, 'text/css': TEXT, 'image/svg+xml': TEXT }),
         own(304, 'The copy is good'),
       ],
-      refuses: { 404: ['NOT_FOUND'] },
+      errors: { 404: ['NOT_FOUND'] },
       handle: ({ app, ctx, params }) => serve(app, ctx, params.file),
     }),
   ],

@@ -24,13 +24,13 @@ export const DOCUMENT_ROUTES: RouteList = {
     id: {
       description: 'Id of the document',
       schema: text({ pattern: '^[0-9a-fA-F]{24}$' }),
-      refuses: { 400: ['INVALID_ID'], 404: ['DOCUMENT_NOT_FOUND'] },
+      errors: { 400: ['INVALID_ID'], 404: ['DOCUMENT_NOT_FOUND'] },
     },
   },
   guard: (app) => (ctx) => {
     const settling = authenticateKey(app, ctx);
-    if (settling) return settling.then(() => refuseUsers(ctx.path));
-    refuseUsers(ctx.path);
+    if (settling) return settling.then(() => rejectUsers(ctx.path));
+    rejectUsers(ctx.path);
     return null;
   },
   routes: [...READ_ROUTES, ...WRITE_ROUTES],
@@ -40,7 +40,7 @@ export const DOCUMENT_ROUTES: RouteList = {
  * 403 USERS_BLOCKED for every path whose first part begins with `users`, whatever its spelling, method or key
  * (rest-api.md 2.6). Works on the decoded, lower-cased name, because the router decodes names after matching.
  */
-function refuseUsers(path: string): void {
+function rejectUsers(path: string): void {
   const first = path.charAt(PREFIX.length + 1);
   // A part that begins with another letter, written plainly, is another name.
   if (first !== 'u' && first !== 'U' && first !== '%') return;

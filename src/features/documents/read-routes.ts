@@ -82,7 +82,7 @@ export const FILTERING = {
     or: OR,
     filter: { ...parameter('Filters by the fields of the collection', FILTER), isOpen: true },
   },
-  refuses: { 400: ['INVALID_QUERY', ...TOO_MUCH_OF_PATTERNS], ...NO_ROOM },
+  errors: { 400: ['INVALID_QUERY', ...TOO_MUCH_OF_PATTERNS], ...NO_ROOM },
 };
 
 /** How a list is asked for and answered, for every caller. */
@@ -117,7 +117,7 @@ export const LISTING = {
     envelope(anyOf(PAGE, CURSOR_PAGE, object({ count: WHOLE }, 'DocumentCount'))),
     'A page, or with `count=true` the number of documents',
   ),
-  refuses: {
+  errors: {
     400: [
       'INVALID_QUERY',
       'INVALID_CURSOR',
@@ -143,7 +143,7 @@ export const AGGREGATING = {
   openBody: AGGREGATION,
   example: { pipeline: [{ $match: { status: 'live' } }, { $group: { _id: '$author', posts: { $sum: 1 } } }] },
   answers: encoded(envelope(arrayOf(OBJECT)), 'What comes out of the last stage'),
-  refuses: {
+  errors: {
     400: [
       'INVALID_PIPELINE',
       'BLOCKED_STAGE',
@@ -183,7 +183,7 @@ export const GET_DOCUMENT = route('GET /api/data/:collectionName/:id', {
     ...encoded(SHOWN_DOCUMENT, 'The document itself'),
     headers: { ETag: 'Names this version of the document: its `updatedAt`, in quotes, where that is shown' },
   },
-  refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'], ...NO_ROOM },
+  errors: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'], ...NO_ROOM },
   async handle({ app, ctx, caller, params }) {
     return withTagOfJson(ctx, await getDocument(app, caller, params.collectionName, params.id, ctx.querystring));
   },

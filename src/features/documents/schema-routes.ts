@@ -36,7 +36,7 @@ export const SCHEMA_ROUTES: RouteList = {
       summary: 'Get the schema of a collection',
       access: ANY_KEY,
       answers: ok(SCHEMA_OF_COLLECTION, 'Schema found'),
-      refuses: { 403: ['READ_BLOCKED'] },
+      errors: { 403: ['READ_BLOCKED'] },
       async handle({ app, project, params, ctx }) {
         const { key } = callerOf(ctx);
         const stored = await requireCollection(app, project._id, params.collectionName);
@@ -59,7 +59,7 @@ export const SCHEMA_ROUTES: RouteList = {
         access: 'public-read',
       },
       answers: created(COLLECTION, 'Collection created'),
-      refuses: {
+      errors: {
         400: ['INVALID_RULES', 'EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_NAME', 'INVALID_INDEX'],
         403: ['USERS_BLOCKED'],
         409: ['COLLECTION_EXISTS', 'COLLECTION_DROPPING'],

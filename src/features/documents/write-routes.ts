@@ -10,7 +10,7 @@ import {
   route,
   type Route,
   say,
-  type Refusals,
+  type RouteErrors,
 } from '../../http/routes/route.js';
 import { arrayOf, claimed, FLAG, ID, object, oneOf, type Schema, WHOLE } from '../../platform/schema/schema.js';
 import { withHooks } from '../access/describe-access.js';
@@ -48,14 +48,14 @@ const IDEMPOTENCY_KEY = idempotencyKey('store');
 const CHANGE_HEADERS = { ...IF_MATCH, ...idempotencyKey('change') };
 /** What references add (writes.md 3). */
 const REFERENCES = { 400: ['REFERENCE_MISSING', 'TOO_MANY_REFERENCES'] } as const;
-const INSERT_REFUSALS = {
+const INSERT_ERRORS = {
   400: ['VALIDATION_FAILED', 'INVALID_IDEMPOTENCY_KEY', ...REFERENCES[400]],
   403: ['OWNER_MISMATCH', 'QUOTA_EXCEEDED'],
   409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
   422: ['IDEMPOTENCY_KEY_REUSED'],
 };
 
-const UPDATE_REFUSALS: Refusals = {
+const UPDATE_ERRORS: RouteErrors = {
   400: ['VALIDATION_FAILED', 'CONFLICTING_PATHS', 'INVALID_IF_MATCH', 'INVALID_IDEMPOTENCY_KEY', ...REFERENCES[400]],
   403: ['OWNER_MISMATCH', 'OWNER_IMMUTABLE', 'QUOTA_EXCEEDED'],
   409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
@@ -79,7 +79,7 @@ const changeDocument = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
       ...plain(object({ message: oneOf('Updated'), data: DOCUMENT }), 'The updated document'),
       headers: ETAG,
     },
-    refuses: UPDATE_REFUSALS,
+    errors: UPDATE_ERRORS,
     async handle({ app, ctx, target, params, body }) {
       const expected = readIfMatch(sentHeader(ctx, 'if-match'));
       const options = { expected, takesOperators: true, idempotencyKey: readIdempotencyKey(ctx) };
@@ -99,8 +99,8 @@ const MATCHING = {
     filter: FILTERING.ownQuery.filter,
   },
 };
-const MATCHING_REFUSALS = {
-  400: ['INVALID_QUERY', 'FILTER_REQUIRED', 'QUERY_TIMEOUT', ...FILTERING.refuses[400]],
+const MATCHING_ERRORS = {
+  400: ['INVALID_QUERY', 'FILTER_REQUIRED', 'QUERY_TIMEOUT', ...FILTERING.errors[400]],
   403: ['USERS_BLOCKED'],
   409: ['COUNT_DIFFERS', 'DOCUMENT_CHANGING', 'DOCUMENT_REFERRED_TO'],
   413: ['TOO_MANY_DOCUMENTS'],
@@ -114,7 +114,7 @@ export const INSERT_DOCUMENT = route('POST /api/data/:collectionName', {
   openBody: NEW_DOCUMENT,
   example: { title: 'Hello', views: 0 },
   answers: { ...plain(DOCUMENT, 'The stored document itself', 201), headers: ETAG },
-  refuses: { ...INSERT_REFUSALS, 404: ['DOCUMENT_NOT_FOUND'], 413: ['DOCUMENT_TOO_LARGE'], ...NO_ROOM },
+  errors: { ...INSERT_ERRORS, 404: ['DOCUMENT_NOT_FOUND'], 413: ['DOCUMENT_TOO_LARGE'], ...NO_ROOM },
   async handle({ app, ctx, target, body }) {
     return withTag(ctx, await insertDocument(app, target, body, readIdempotencyKey(ctx)));
   },
@@ -126,7 +126,7 @@ export const RECOVER_DOCUMENT = route('PATCH /api/data/:collectionName/:id/recov
   access: WRITES_AND_SHOWS,
   headers: IF_MATCH,
   answers: { ...ok(DOCUMENT, 'Document recovered from trash'), headers: ETAG },
-  refuses: {
+  errors: {
     400: ['VALIDATION_FAILED', 'INVALID_IF_MATCH', ...REFERENCES[400]],
     403: ['OWNER_MISMATCH'],
     409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING', 'REFERENCE_MISSING'],
@@ -146,7 +146,7 @@ export const DELETE_DOCUMENT = route('DELETE /api/data/:collectionName/:id', {
   headers: CHANGE_HEADERS,
   query: { permanent: flagParameter('Delete it for good at once, from the trash too') },
   answers: ok(object({ id: ID }), 'Document moved to trash'),
-  refuses: {
+  errors: {
     400: ['INVALID_QUERY', 'INVALID_IF_MATCH', 'INVALID_IDEMPOTENCY_KEY'],
     403: ['OWNER_MISMATCH'],
     409: ['DOCUMENT_CHANGING', 'DOCUMENT_REFERRED_TO'],
@@ -176,8 +176,8 @@ export const WRITE_ROUTES: readonly Route[] = [
     openBody: NEW_DOCUMENTS,
     example: [{ title: 'One' }, { title: 'Two' }],
     answers: created(object({ insertedCount: WHOLE, ids: arrayOf(ID) }), 'Their ids, in the order of the request'),
-    refuses: {
-      ...INSERT_REFUSALS,
+    errors: {
+      ...INSERT_ERRORS,
       413: ['BATCH_TOO_LARGE'],
     },
     async handle({ app, ctx, target, body }) {
@@ -192,12 +192,12 @@ export const WRITE_ROUTES: readonly Route[] = [
     openBody: DOCUMENT_CHANGES,
     example: { status: 'archived' },
     answers: ok(object({ changed: WHOLE }), 'How many were changed'),
-    refuses: {
-      ...MATCHING_REFUSALS,
-      400: [...MATCHING_REFUSALS[400], 'VALIDATION_FAILED', 'CONFLICTING_PATHS', ...REFERENCES[400]],
-      403: [...MATCHING_REFUSALS[403], 'OWNER_IMMUTABLE', 'QUOTA_EXCEEDED'],
-      409: [...MATCHING_REFUSALS[409], 'DUPLICATE_VALUE'],
-      413: [...MATCHING_REFUSALS[413], 'DOCUMENT_TOO_LARGE'],
+    errors: {
+      ...MATCHING_ERRORS,
+      400: [...MATCHING_ERRORS[400], 'VALIDATION_FAILED', 'CONFLICTING_PATHS', ...REFERENCES[400]],
+      403: [...MATCHING_ERRORS[403], 'OWNER_IMMUTABLE', 'QUOTA_EXCEEDED'],
+      409: [...MATCHING_ERRORS[409], 'DUPLICATE_VALUE'],
+      413: [...MATCHING_ERRORS[413], 'DOCUMENT_TOO_LARGE'],
     },
     async handle({ app, ctx, caller, params, body }) {
       const place = await requireWriteTarget(app, caller, params.collectionName);
@@ -216,7 +216,7 @@ export const WRITE_ROUTES: readonly Route[] = [
       include_deleted: FILTERING.ownQuery.include_deleted,
     },
     answers: ok(object({ removed: WHOLE }), 'How many were removed'),
-    refuses: MATCHING_REFUSALS,
+    errors: MATCHING_ERRORS,
     async handle({ app, ctx, caller, params }) {
       const place = await requireWriteTarget(app, caller, params.collectionName);
       const query = parseBulkQuery(ctx.querystring, place.collection, true);

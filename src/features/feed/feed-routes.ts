@@ -80,7 +80,7 @@ const EVENTS = eventStream(
   },
   'Changes',
 );
-const STREAM_REFUSALS = { 403: ['QUOTA_EXCEEDED'], 429: ['TOO_MANY_STREAMS'], 503: ['BUSY'] };
+const STREAM_ERRORS = { 403: ['QUOTA_EXCEEDED'], 429: ['TOO_MANY_STREAMS'], 503: ['BUSY'] };
 
 function wantsStream(ctx: RouteContext): boolean {
   return ctx.get('accept').includes(EVENT_STREAM_TYPE);
@@ -139,7 +139,7 @@ function requireFilterOnly(filter: string): void {
 const NOT_FILTERS: ReadonlySet<string> = new Set(['since', 'fields', 'limit', 'sort']);
 
 /** The rights of a ticket are found out when it is used. */
-const ASKS_FOR_TICKET = { ...READS_DOCUMENTS, note: ANY_KEY.note, refuses: ANY_KEY.refuses };
+const ASKS_FOR_TICKET = { ...READS_DOCUMENTS, note: ANY_KEY.note, errors: ANY_KEY.errors };
 
 /** As in `/api/data`; a stream may be opened by a ticket instead. */
 async function admit(app: App, ctx: RouteContext): Promise<void> {
@@ -192,7 +192,7 @@ export const FEED_ROUTES: RouteList = {
       },
       headers: { 'last-event-id': parameter('For streams, instead of `since`', TEXT) },
       answers: either(encoded(PAGE, 'Changes'), EVENTS),
-      refuses: {
+      errors: {
         400: [
           'INVALID_QUERY',
           'INVALID_CURSOR',
@@ -202,9 +202,9 @@ export const FEED_ROUTES: RouteList = {
           'PATTERN_TOO_LARGE',
         ],
         401: ['TICKET_INVALID'],
-        403: STREAM_REFUSALS[403],
+        403: STREAM_ERRORS[403],
         409: ['CHANGES_OFF'],
-        429: STREAM_REFUSALS[429],
+        429: STREAM_ERRORS[429],
         410: ['CURSOR_EXPIRED'],
         503: ['BUSY'],
       },
@@ -249,13 +249,13 @@ export const STREAM_ROUTES: RouteList = {
       body: object({ subscriptions: arrayOf(SUBSCRIPTION, { minItems: 1, maxItems: 50 }) }),
       example: { subscriptions: [{ collection: 'posts', filter: { status: 'open' } }] },
       answers: EVENTS,
-      refuses: {
+      errors: {
         400: ['INVALID_QUERY', 'INVALID_CURSOR'],
-        403: STREAM_REFUSALS[403],
+        403: STREAM_ERRORS[403],
         404: ['COLLECTION_NOT_FOUND'],
         409: ['CHANGES_OFF'],
-        429: STREAM_REFUSALS[429],
-        503: STREAM_REFUSALS[503],
+        429: STREAM_ERRORS[429],
+        503: STREAM_ERRORS[503],
       },
       async handle({ app, ctx, body }) {
         if (JSON.stringify(body).length > MAX_REQUEST_CHARACTERS) {
@@ -294,7 +294,7 @@ export const STREAM_ROUTES: RouteList = {
         'A browser’s `EventSource` cannot send headers. It opens `/api/data/{collectionName}/changes?ticket=…` with the rights of the caller. A ticket works once.',
       access: ASKS_FOR_TICKET,
       answers: created(object({ ticket: TEXT, expiresIn: text({ examples: ['60s'] }) }), 'Ticket created'),
-      refuses: { 403: ['QUOTA_EXCEEDED'] },
+      errors: { 403: ['QUOTA_EXCEEDED'] },
       async handle({ app, caller }) {
         const ticket = await giveTicket(app, caller);
         return { ticket, expiresIn: `${TICKET_MS / 1000}s` };

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { EJSON, type Document } from 'bson';
 import type { App } from '../../app.js';
-import { ownTurn } from '../../turns.js';
+import { ownTurn } from '../../scheduler.js';
 import { findVisibility, readAccess, visibilityNeedsAccount, type ReadAccess } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
 import type { FieldVisibility } from '../access/rules/field-visibility.js';

@@ -1,4 +1,4 @@
-import { naming, ok, plain, type Refusals, route, type RouteList, type Access } from '../../http/routes/route.js';
+import { naming, ok, plain, type RouteErrors, route, type RouteList, type Access } from '../../http/routes/route.js';
 import {
   arrayOf,
   MOMENT,
@@ -32,7 +32,7 @@ import { presentFile } from './list-files.js';
 import { confirmUpload } from './uploads/confirm-upload.js';
 import { requestUpload } from './uploads/request-upload.js';
 import type { SeenBy } from './uploads/new-file.js';
-import { receiveUpload, UPLOAD_REFUSALS } from './uploads/receive-upload.js';
+import { receiveUpload, UPLOAD_ERRORS } from './uploads/receive-upload.js';
 import { DELETES_UPLOADS_DESCRIPTION, UPLOADS_DESCRIPTION } from '../access/describe-access.js';
 
 const admit: Access['admit'] = (app, ctx) => {
@@ -80,7 +80,7 @@ const VISIBILITY = {
 };
 const LINK = { url: TEXT, expiresIn: oneOf('10m') };
 /** What the document of an attached file can refuse. */
-const ATTACHING: Refusals = {
+const ATTACHING: RouteErrors = {
   400: ['INVALID_ID', 'INVALID_BODY', 'VALIDATION_FAILED'],
   404: ['COLLECTION_NOT_FOUND', 'DOCUMENT_NOT_FOUND'],
   409: ['BUCKET_IS_PUBLIC', 'DOCUMENT_CHANGING'],
@@ -112,8 +112,8 @@ export const UPLOAD_FILE = route('POST /api/storage/upload', {
     },
   },
   answers: plain(UPLOADED_FILE, 'Where it is', 201),
-  refuses: {
-    ...UPLOAD_REFUSALS,
+  errors: {
+    ...UPLOAD_ERRORS,
     ...ATTACHING,
     400: ['FILE_MISSING', ...ATTACHING[400]!],
     404: ['FILE_NOT_FOUND', ...ATTACHING[404]!],
@@ -134,7 +134,7 @@ export const DELETE_FILE = route('DELETE /api/storage/file', {
   body: openObject({ path: PATH }),
   example: { path: '66f0c0ffee0ddba11c0de001/7d9e…_photo.png' },
   answers: ok({ ...OBJECT, maxProperties: 0 }, 'File deleted'),
-  refuses: { 404: ['FILE_NOT_FOUND'], 409: ['DOCUMENT_CHANGING'], 503: OUTAGES },
+  errors: { 404: ['FILE_NOT_FOUND'], 409: ['DOCUMENT_CHANGING'], 503: OUTAGES },
   async handle({ app, caller, project, body }) {
     if (caller.key.type !== 'secret') requireUserId(caller);
     await deleteFile(app, project, body.path, (found) => requireRemover(app, caller, found));
@@ -165,7 +165,7 @@ export const FILE_ROUTES: RouteList = {
       }),
       example: { filename: 'photo.png', contentType: 'image/png', size: 48_123 },
       answers: plain(object({ signedUrl: TEXT, filePath: TEXT, 'token?': TEXT }, 'UploadGrant'), 'Good for 15 minutes'),
-      refuses: {
+      errors: {
         ...ATTACHING,
         403: ['QUOTA_EXCEEDED'],
         413: ['FILE_TOO_LARGE'],
@@ -186,7 +186,7 @@ export const FILE_ROUTES: RouteList = {
       body: openObject({ filePath: PATH, size: SIZE }),
       example: { filePath: '66f0c0ffee0ddba11c0de001/7d9e…_photo.png', size: 48_123 },
       answers: plain(object({ message: oneOf('Upload confirmed'), ...FILE_FIELDS }, 'ConfirmedFile'), 'Where it is'),
-      refuses: {
+      errors: {
         400: ['UPLOAD_SIZE_MISMATCH'],
         403: ['QUOTA_EXCEEDED'],
         404: ['FILE_NOT_FOUND'],
@@ -210,7 +210,7 @@ export const FILE_ROUTES: RouteList = {
       access: READS_DOCUMENTS,
       params: { path: IN_PATH },
       answers: plain(object(LINK, 'FileLink'), 'Its address'),
-      refuses: { 404: ['FILE_NOT_FOUND'], 503: OUTAGES },
+      errors: { 404: ['FILE_NOT_FOUND'], 503: OUTAGES },
       handle: ({ app, ctx, caller, params }) => linkFile(app, caller, params.path, ownAddress(app, ctx)),
     }),
     route('POST /api/storage/links', {
@@ -224,7 +224,7 @@ export const FILE_ROUTES: RouteList = {
         object({ links: arrayOf(object({ path: TEXT, url: orNull(TEXT), 'expiresIn?': LINK.expiresIn })) }),
         'Links to the files',
       ),
-      refuses: { 503: OUTAGES },
+      errors: { 503: OUTAGES },
       async handle({ app, ctx, caller, body: { paths } }) {
         return { links: await linkFiles(app, caller, paths, ownAddress(app, ctx)) };
       },
@@ -239,11 +239,11 @@ export const FILE_ROUTES: RouteList = {
         id: {
           description: 'Id of the document',
           schema: text({ pattern: '^[0-9a-fA-F]{24}$' }),
-          refuses: { 400: ['INVALID_ID'], 404: ['DOCUMENT_NOT_FOUND'] },
+          errors: { 400: ['INVALID_ID'], 404: ['DOCUMENT_NOT_FOUND'] },
         },
       },
       answers: ok(object({ items: arrayOf(ATTACHED_FILE) }), 'Files of the document'),
-      refuses: {
+      errors: {
         400: ['QUERY_TIMEOUT'],
         403: ['USERS_BLOCKED', 'READ_BLOCKED', 'TOO_MANY_MEMBERSHIPS'],
         503: OUTAGES,
@@ -258,7 +258,7 @@ export const FILE_ROUTES: RouteList = {
       summary: 'Delete all files of the project',
       access: SECRET_KEY,
       answers: ok(object({ deleted: WHOLE }), 'All files deleted'),
-      refuses: { 503: OUTAGES },
+      errors: { 503: OUTAGES },
       async handle({ app, project }) {
         return { deleted: await deleteAllFiles(app, project) };
       },

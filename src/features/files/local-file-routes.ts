@@ -45,7 +45,7 @@ export const LOCAL_FILE_ROUTES: RouteList = {
         own(206, 'The part', BYTES, FILE_HEADERS),
         own(304, 'The copy is good'),
       ],
-      refuses: { 412: ['CHANGED_MEANWHILE'], 416: ['RANGE_NOT_SATISFIABLE'] },
+      errors: { 412: ['CHANGED_MEANWHILE'], 416: ['RANGE_NOT_SATISFIABLE'] },
       handle: ({ app, ctx }) => serveFile(app, ctx, pathOf(ctx)),
     }),
     route(`PUT ${LOCAL_FILES_PATH}/*path`, {
@@ -56,7 +56,7 @@ export const LOCAL_FILE_ROUTES: RouteList = {
       // An empty file has none.
       ownBody: { content: BYTES, required: false },
       answers: done('File stored'),
-      refuses: {
+      errors: {
         400: ['UPLOAD_TYPE_MISMATCH', 'UPLOAD_SIZE_MISMATCH'],
         403: ['UPLOAD_URL_INVALID'],
         409: ['UPLOAD_CLOSED'],

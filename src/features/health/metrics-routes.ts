@@ -19,7 +19,7 @@ const ADMIN_TOKEN: Access = {
       },
     ],
   ],
-  refuses: { 401: ['AUTH_REQUIRED', 'TOKEN_INVALID'] },
+  errors: { 401: ['AUTH_REQUIRED', 'TOKEN_INVALID'] },
   admit({ config: { adminToken } }, ctx) {
     if (!adminToken) throw missing('NOT_FOUND', 'Set BSVC_ADMIN_TOKEN to enable metrics');
     const token = /^Bearer ([^\s]+)$/i.exec(ctx.get('authorization'))?.[1];
@@ -40,7 +40,7 @@ export const METRICS_ROUTES: RouteList = {
       summary: 'Metrics of all processes, for Prometheus',
       access: ADMIN_TOKEN,
       answers: own(200, 'Prometheus’ text format', { 'text/plain': TEXT }),
-      refuses: { 404: ['NOT_FOUND'] },
+      errors: { 404: ['NOT_FOUND'] },
       async handle({ app, ctx }) {
         const parts = app.processGroup ? await app.processGroup.collect('metrics') : [await app.metrics.collect()];
         const { text, contentType } = await formatMetrics(parts as Awaited<ReturnType<Metrics['collect']>>[]);

@@ -88,7 +88,7 @@ export const HOOK_ROUTES: RouteList = {
         object({ ...HOOK_FIELDS, secret: SECRET }, 'CreatedHook'),
         'Hook added. The secret is shown only now.',
       ),
-      refuses: {
+      errors: {
         400: ['INVALID_EVENTS', 'HOOK_LIMIT', ...BAD_TARGET],
         409: ['HOOK_EXISTS'],
       },

@@ -65,7 +65,7 @@ export const RUN_ROUTES: RouteList = {
     address: {
       description: 'As a file of the project names it',
       schema: text({ minLength: 1 }),
-      refuses: { 404: ['RUN_NOT_FOUND'] },
+      errors: { 404: ['RUN_NOT_FOUND'] },
     },
   },
   routes: METHODS.map((method) =>
@@ -76,7 +76,7 @@ export const RUN_ROUTES: RouteList = {
       access: KEY_OR_PROJECT,
       ...(method !== 'GET' && { ownBody: { content: BYTES, required: false, isRead: true } }),
       answers: { ...own(200, 'What the handler returns, with its status', ANYTHING), isAny: true },
-      refuses: { 400: ['INVALID_JSON', 'INVALID_BODY', 'HOOK_DEPTH'], 413: ['BODY_TOO_LARGE'], 503: ['HOOK_FAILED'] },
+      errors: { 400: ['INVALID_JSON', 'INVALID_BODY', 'HOOK_DEPTH'], 413: ['BODY_TOO_LARGE'], 503: ['HOOK_FAILED'] },
       async handle({ app, ctx, project, caller }) {
         const { status, headers, body } = await runAddress(app, ctx, { project, caller, name: pathOf(ctx) });
         ctx.set(HEADERS);

@@ -68,7 +68,7 @@ export const SCHEDULE_ROUTES: RouteList = {
         object({ ...SCHEDULE_FIELDS, secret: SECRET }, 'CreatedSchedule'),
         'Schedule added. The secret is shown only now.',
       ),
-      refuses: {
+      errors: {
         400: ['INVALID_SCHEDULE', ...BAD_TARGET],
         403: ['SCHEDULE_LIMIT'],
         409: ['SCHEDULE_EXISTS'],
@@ -142,7 +142,7 @@ export const CALL_ROUTES: RouteList = {
         key: 'remind-7',
       },
       answers: created(object({ ...CALL_FIELDS, secret: SECRET }, 'CreatedCall'), 'Call planned'),
-      refuses: {
+      errors: {
         400: ['INVALID_SCHEDULE', ...BAD_TARGET],
         403: ['SCHEDULE_LIMIT', 'QUOTA_EXCEEDED'],
       },
@@ -157,7 +157,7 @@ export const CALL_ROUTES: RouteList = {
       access: SECRET_KEY,
       query: { page: PAGE_PARAMETER, limit: cappedParameter('Calls of a page', 50, 200) },
       answers: ok(pageOf(CALL), 'Calls'),
-      refuses: { 400: ['INVALID_QUERY'] },
+      errors: { 400: ['INVALID_QUERY'] },
       async handle({ app, project, query: { page, limit } }) {
         const { items, total } = await listPlannedCalls(app, project, { page, limit });
         return { items: items.map((each) => presentCall(app, each)), total, page, limit };

@@ -5,7 +5,7 @@ import type { Project } from '../projects/project.js';
 import { FLAG, openObject, orNull, text, type TypeOf } from '../../platform/schema/schema.js';
 import { requireByokKey } from './project-mail.js';
 import { ADDRESS } from './read-mail.js';
-import { refuseLongWait, waitForTurn } from './sending/provider-pace.js';
+import { rejectLongWait, waitForTurn } from './sending/provider-pace.js';
 
 const NAME = text({ minLength: 1, maxLength: 200, notBlank: true, oneLine: true });
 export const NEW_AUDIENCE = openObject({ name: NAME });
@@ -28,7 +28,7 @@ export async function onOwnAccount<T>(
   call: (client: Client, signal: AbortSignal) => Promise<ResendReply<T>>,
 ): Promise<T> {
   const client = await openResendClient(requireByokKey(app, project), app.config.resendBaseUrl);
-  await refuseLongWait(app, project);
+  await rejectLongWait(app, project);
   await waitForTurn(app, project);
   const reply = await callResend((signal) => call(client, signal));
   if (reply.data !== null) return reply.data;

@@ -4,7 +4,7 @@ import { AppError, invalid } from '../../errors.js';
 import { openObject, orNull, TEXT, type TypeOf } from '../../platform/schema/schema.js';
 import type { Project } from '../projects/project.js';
 import { onOwnAccount, requireProviderId } from './audiences.js';
-import { refundSlot, reserveSlots, settleSlots } from './sending/mail-slots.js';
+import { refundMailQuota, reserveMailQuota, commitMailQuota } from './sending/mail-quota.js';
 import { isSender, requireByokKey, resolveSender } from './project-mail.js';
 import { checkRendered, SUBJECT } from './read-mail.js';
 
@@ -55,7 +55,7 @@ export async function createBroadcast(app: App, project: Project, body: NewBroad
       }),
     );
   if (scheduledAt === undefined) return create({});
-  return withSlot(app, project, () => create({ send: true, scheduledAt }));
+  return withMailQuota(app, project, () => create({ send: true, scheduledAt }));
 }
 
 /** Sends a draft, now or at `scheduledAt`; one slot of the monthly quota. */
@@ -68,7 +68,7 @@ export function sendBroadcast(
   const id = requireProviderId(broadcastId);
   requireByokKey(app, project);
   const scheduledAt = readSchedule(body.scheduledAt);
-  return withSlot(app, project, () =>
+  return withMailQuota(app, project, () =>
     onOwnAccount(app, project, (client, signal) =>
       client.broadcasts.send(id, scheduledAt === undefined ? undefined : { scheduledAt }, { signal }),
     ),
@@ -93,16 +93,18 @@ export function deleteBroadcast(app: App, project: Project, broadcastId: string)
  * A slot around one call: given back when the provider refuses, kept when nobody knows whether it went out, as after a
  * crash in the middle.
  */
-async function withSlot<T>(app: App, project: Project, call: () => Promise<T>): Promise<T> {
+async function withMailQuota<T>(app: App, project: Project, call: () => Promise<T>): Promise<T> {
   const slot = new ObjectId();
-  await reserveSlots(app, project, [slot], 'calls');
+  await reserveMailQuota(app, project, [slot], 'calls');
   try {
     return await call();
   } catch (error) {
-    if (error instanceof AppError && error.kind !== 'unavailable') await refundSlot(app, project._id, slot, 'calls');
+    if (error instanceof AppError && error.kind !== 'unavailable') {
+      await refundMailQuota(app, project._id, slot, 'calls');
+    }
     throw error;
   } finally {
-    await settleSlots(app, project._id, [slot], 'calls');
+    await commitMailQuota(app, project._id, [slot], 'calls');
   }
 }
 

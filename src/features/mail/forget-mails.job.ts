@@ -4,7 +4,7 @@ import { isClockSteady } from '../../platform/database/clock-drift.js';
 import type { JobDefinition } from '../../platform/jobs/job.js';
 import { forgetOutbox } from '../../platform/mail-provider/outbox.js';
 import { closeMail, type MailLog, mailLogStore } from './mail-log.js';
-import { mailUsageStore } from './sending/mail-slots.js';
+import { mailUsageStore } from './sending/mail-quota.js';
 
 const BATCH = 500;
 

@@ -7,7 +7,7 @@ import { requireRoomFor } from '../quota/database-quota.js';
 import { keptBytes, sizeClass } from '../quota/kept-records.js';
 import type { OutgoingMail, SendOutcome } from '../../platform/mail-provider/mail-provider.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
-import { refundSlot, settleSlots } from './sending/mail-slots.js';
+import { refundMailQuota, commitMailQuota } from './sending/mail-quota.js';
 
 /** rest-api.md 2.8 */
 export const MAIL_STATUSES = ['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed'] as const;
@@ -190,9 +190,9 @@ export async function acceptMail(app: App, log: MailLog, { id, partial, isKept }
  * its id was known take effect. Idempotent.
  */
 export async function closeMail(app: App, log: MailLog): Promise<void> {
-  if (log.status === 'failed') return refundSlot(app, log.projectId, log._id);
+  if (log.status === 'failed') return refundMailQuota(app, log.projectId, log._id);
   for (const { status, reason } of await listStatusEvents(app, log)) {
     await advanceLog(app, { _id: log._id }, status, { ...(reason !== null && { reason }) });
   }
-  await settleSlots(app, log.projectId, [log._id]);
+  await commitMailQuota(app, log.projectId, [log._id]);
 }

@@ -31,13 +31,13 @@ import {
 import { SECRET_KEY } from '../access/key-access.js';
 import { projectOwner } from '../access/operator-access.js';
 import { listMailLogs, LOGS_PAGE, MAX_LOGS_PAGE, readLiveStatus } from './list-mail-logs.js';
-import { MAIL_TEXT, readKeptMail } from './kept-mail.js';
+import { MAIL_TEXT, readMailContent } from './mail-content.js';
 import { MAIL_STATUSES, TEMPLATE_USED } from './mail-log.js';
 import { mailOperation, OPERATOR_PREFIX } from './mail-operation.js';
 import { PROVIDER_IDS, PROVIDER_OPERATIONS } from './provider-routes.js';
 import { ADDRESS, MAIL, MAIL_BATCH, readBatch, readMailRequest } from './read-mail.js';
 import { receiveMailEvent, type SignedEvent } from './receive-mail-event.js';
-import { sendBatchOnce, sendMailOnce } from './sending/once.js';
+import { sendBatchIdempotently, sendMailIdempotently } from './sending/idempotent-send.js';
 import { QUEUED_MAIL, sendTestMail } from './sending/send-mail.js';
 
 const MAX_EVENT_BYTES = 256 * 1024;
@@ -64,7 +64,7 @@ const MAIL_LOG = object(
 /** How a mail is answered that was queued. */
 const QUEUED = {
   answers: ok(QUEUED_MAIL, 'Mail queued successfully.'),
-  refuses: {
+  errors: {
     400: ['INVALID_MAIL', 'INVALID_TEMPLATE', 'SENDER_MISSING'],
     404: ['TEMPLATE_NOT_FOUND'],
     429: ['MAIL_QUOTA_EXCEEDED'],
@@ -94,7 +94,7 @@ const SHARED_OPERATIONS = [
       to: parameter('Only emails to this address', text({ maxLength: 320 })),
     },
     answers: ok(pageOf(MAIL_LOG), 'Success'),
-    refuses: { 400: ['INVALID_QUERY'] },
+    errors: { 400: ['INVALID_QUERY'] },
     handle: ({ app, project, query }) => listMailLogs(app, project, query),
   }),
   liveStatus('/logs/:id', 'getMailLog'),
@@ -132,7 +132,7 @@ export const MAIL_ROUTES: RouteList = {
         isRead: true,
       },
       answers: done('Webhook processed'),
-      refuses: { 400: ['INVALID_SIGNATURE', 'INVALID_BODY'], 408: ['REQUEST_TIMEOUT'], 413: ['BODY_TOO_LARGE'] },
+      errors: { 400: ['INVALID_SIGNATURE', 'INVALID_BODY'], 408: ['REQUEST_TIMEOUT'], 413: ['BODY_TOO_LARGE'] },
       async handle({ app, ctx }) {
         return say(undefined, await receiveMailEvent(app, signedEvent(app, ctx)));
       },
@@ -152,15 +152,15 @@ export const MAIL_ROUTES: RouteList = {
         variables: { name: 'Ada' },
       },
       answers: QUEUED.answers,
-      refuses: {
-        ...QUEUED.refuses,
-        400: [...QUEUED.refuses[400], 'INVALID_IDEMPOTENCY_KEY'],
+      errors: {
+        ...QUEUED.errors,
+        400: [...QUEUED.errors[400], 'INVALID_IDEMPOTENCY_KEY'],
         403: ['QUOTA_EXCEEDED'],
         409: ['REQUEST_UNDER_WAY'],
         422: ['IDEMPOTENCY_KEY_REUSED'],
       },
       handle: ({ app, ctx, project, body }) =>
-        sendMailOnce(app, project, readMailRequest(body), readIdempotencyKey(ctx)),
+        sendMailIdempotently(app, project, readMailRequest(body), readIdempotencyKey(ctx)),
     }),
     route('POST /api/mail/send-batch', {
       id: 'sendMailBatch',
@@ -176,14 +176,15 @@ export const MAIL_ROUTES: RouteList = {
         { to: 'bob@example.com', subject: 'Two', text: 'Hello' },
       ],
       answers: ok(arrayOf(BATCH_RESULT), 'Batch processed'),
-      refuses: {
+      errors: {
         400: ['INVALID_MAIL', 'SENDER_MISSING', 'INVALID_IDEMPOTENCY_KEY'],
         403: ['QUOTA_EXCEEDED'],
         409: ['REQUEST_UNDER_WAY', 'BATCH_UNCERTAIN'],
         422: ['IDEMPOTENCY_KEY_REUSED'],
         429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'],
       },
-      handle: ({ app, ctx, project, body }) => sendBatchOnce(app, project, readBatch(body), readIdempotencyKey(ctx)),
+      handle: ({ app, ctx, project, body }) =>
+        sendBatchIdempotently(app, project, readBatch(body), readIdempotencyKey(ctx)),
     }),
     ...SHARED_OPERATIONS.map(({ byKey }) => byKey),
   ],
@@ -207,7 +208,7 @@ export const MAIL_OPERATOR_ROUTES: RouteList = {
       example: { to: 'me@shop.example' },
       answers: QUEUED.answers,
       // Its text is its own: of a template there is nothing to be wrong.
-      refuses: { 400: ['SENDER_MISSING'], 429: ['MAIL_QUOTA_EXCEEDED'] },
+      errors: { 400: ['SENDER_MISSING'], 429: ['MAIL_QUOTA_EXCEEDED'] },
       handle: ({ app, project, body }) => sendTestMail(app, project, body.to),
     }),
     route('POST /api/projects/:projectId/mail/logs/:id/text', {
@@ -217,8 +218,8 @@ export const MAIL_OPERATOR_ROUTES: RouteList = {
       access: projectOwner('mail text', { asksPassword: true }),
       params: { id: naming('Id of the mail', 'EMAIL_NOT_FOUND') },
       answers: ok(MAIL_TEXT, 'The mail'),
-      refuses: { 404: ['MAIL_TEXT_GONE'] },
-      handle: ({ app, project, params: { id } }) => readKeptMail(app, project, id),
+      errors: { 404: ['MAIL_TEXT_GONE'] },
+      handle: ({ app, project, params: { id } }) => readMailContent(app, project, id),
     }),
   ],
 };

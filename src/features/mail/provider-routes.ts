@@ -1,5 +1,5 @@
 import { ok } from '../../http/routes/route.js';
-import type { Parameters, Refusals } from '../../http/routes/route.js';
+import type { Parameters, RouteErrors } from '../../http/routes/route.js';
 import { ANYTHING, text } from '../../platform/schema/schema.js';
 import * as audiences from './audiences.js';
 import * as broadcasts from './broadcasts.js';
@@ -11,19 +11,19 @@ const PROVIDER_ID = {
 };
 export const PROVIDER_IDS: Parameters = { audienceId: PROVIDER_ID, contactId: PROVIDER_ID, id: PROVIDER_ID };
 
-const REFUSALS: Refusals = {
+const ERRORS: RouteErrors = {
   400: ['INVALID_MAIL'],
   403: ['BYOK_REQUIRED', 'MAIL_KEY_REFUSED'],
   404: ['NOT_FOUND'],
   429: ['RATE_LIMITED'],
   503: ['MAIL_PROVIDER_UNAVAILABLE'],
 };
-const WITH_SLOT: Refusals = { ...REFUSALS, 429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'] };
+const WITH_QUOTA: RouteErrors = { ...ERRORS, 429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'] };
 
 /** Passed on to the project's own account at the provider. */
 const BY_PROVIDER = {
   answers: ok({ ...ANYTHING, description: 'The response of the email provider.' }, 'Success'),
-  refuses: REFUSALS,
+  errors: ERRORS,
 };
 
 /** Audiences, contacts and broadcasts at the mail provider, with the project's own key (rest-api.md 4.4). */
@@ -89,7 +89,7 @@ export const PROVIDER_OPERATIONS = [
     body: broadcasts.NEW_BROADCAST,
     example: { audienceId: 'aud_1', subject: 'News', html: '<p>News</p>' },
     ...BY_PROVIDER,
-    refuses: { ...WITH_SLOT, 400: ['INVALID_MAIL', 'SENDER_MISSING'] },
+    errors: { ...WITH_QUOTA, 400: ['INVALID_MAIL', 'SENDER_MISSING'] },
     handle: ({ app, project, body }) => broadcasts.createBroadcast(app, project, body),
   }),
   mailOperation('POST /broadcasts/:id/send', {
@@ -100,7 +100,7 @@ export const PROVIDER_OPERATIONS = [
     bodyIsOptional: true,
     example: {},
     ...BY_PROVIDER,
-    refuses: WITH_SLOT,
+    errors: WITH_QUOTA,
     handle: ({ app, project, params, body }) => broadcasts.sendBroadcast(app, project, params.id, body),
   }),
   mailOperation('GET /broadcasts', {

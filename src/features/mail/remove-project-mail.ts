@@ -2,7 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { removeFromOutbox } from '../../platform/mail-provider/outbox.js';
 import { eventStore, mailLogStore } from './mail-log.js';
-import { mailUsageStore } from './sending/mail-slots.js';
+import { mailUsageStore } from './sending/mail-quota.js';
 import { templateStore } from './mail-template.js';
 
 const BATCH = 500;

@@ -64,7 +64,7 @@ export const BUCKET_ROUTES: RouteList = {
         publicUrl: 'https://files.shop.example',
       },
       answers: ok(BUCKET, 'New files go to the bucket'),
-      refuses: {
+      errors: {
         400: ['INVALID_BUCKET', 'INVALID_URL', 'PRIVATE_ADDRESS', 'PORT_NOT_ALLOWED', 'BUCKET_UNUSABLE'],
         503: ['STORAGE_UNAVAILABLE'],
       },
@@ -90,7 +90,7 @@ export const BUCKET_ROUTES: RouteList = {
       bodyIsOptional: true,
       example: { origin: 'https://shop.example' },
       answers: ok(object({ ok: FLAG, checks: arrayOf(CHECK) }), 'The bucket does what it should'),
-      refuses: { 404: ['NO_BUCKET'] },
+      errors: { 404: ['NO_BUCKET'] },
       async handle({ app, project, body: { origin = SOME_ORIGIN } }) {
         const store = await requireBucket(app, project);
         const found = await checkBucket(store, origin);
@@ -108,7 +108,7 @@ export const BUCKET_ROUTES: RouteList = {
       body: object({ origins: arrayOf(SETTING, { minItems: 1, maxItems: 100 }) }),
       example: { origins: ['https://shop.example'] },
       answers: ok(object({ origins: arrayOf(TEXT) }), 'Pages of these origins may upload'),
-      refuses: { 400: ['INVALID_ORIGIN'], 404: ['NO_BUCKET'], 503: ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'] },
+      errors: { 400: ['INVALID_ORIGIN'], 404: ['NO_BUCKET'], 503: ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'] },
       async handle({ app, project, body: { origins } }) {
         await applyBucketCors(app, project, origins);
         return { origins };

@@ -120,7 +120,7 @@ export const COLLECTION_ROUTES: RouteList = {
       access: PROJECT_OPERATOR,
       query: { sizes: flagParameter('Include documents and bytes of each collection') },
       answers: ok(listOf(LISTED_COLLECTION), 'Collections'),
-      refuses: { 400: ['INVALID_QUERY'] },
+      errors: { 400: ['INVALID_QUERY'] },
       async handle({ app, project, query: { sizes } }) {
         const collections = await listCollections(app, project._id);
         const items = await Promise.all(
@@ -137,7 +137,7 @@ export const COLLECTION_ROUTES: RouteList = {
       summary: 'Infer fields from a sample of documents',
       access: PROJECT_OPERATOR,
       answers: ok(SHAPE, 'Shape'),
-      refuses: { 400: ['QUERY_TIMEOUT'], 403: ['USERS_BLOCKED'] },
+      errors: { 400: ['QUERY_TIMEOUT'], 403: ['USERS_BLOCKED'] },
       async handle({ app, project, params }) {
         return findShape(app, await requireNamed(app, project, params.collection));
       },
@@ -170,7 +170,7 @@ export const COLLECTION_ROUTES: RouteList = {
         { ...ok(ADDED_COLLECTION, 'Collection registered'), status: 201 },
         ok(ADDED_COLLECTION, 'The collection was there already'),
       ],
-      refuses: {
+      errors: {
         400: [...BAD_SETTINGS, 'INVALID_NAME'],
         403: ['USERS_BLOCKED'],
         409: ['COLLECTION_EXISTS', 'COLLECTION_DROPPING'],
@@ -204,7 +204,7 @@ export const COLLECTION_ROUTES: RouteList = {
       body: CHANGES,
       example: { addFields: [{ name: 'note', type: 'String' }] },
       answers: ok(anyOf(COLLECTION, VALIDATION_REPORT), 'Collection updated'),
-      refuses: {
+      errors: {
         400: [...BAD_SETTINGS, 'USERS_CONTRACT', 'INVALID_QUERY'],
         404: ['FIELD_NOT_FOUND'],
         409: [
@@ -243,7 +243,7 @@ export const COLLECTION_ROUTES: RouteList = {
       body: RLS,
       example: { mode: 'public-read', ownerField: 'userId' },
       answers: ok(COLLECTION, 'Row-level security updated'),
-      refuses: { 400: ['USERS_CONTRACT', 'INVALID_RULES'] },
+      errors: { 400: ['USERS_CONTRACT', 'INVALID_RULES'] },
       async handle({ app, ctx, project: { _id }, params, body }) {
         const changed = await changeCollection(app, _id, params.collection, (current) =>
           proveOpening(app, ctx, current, withRls(current, readRls(body, current.rls))),
@@ -260,7 +260,7 @@ export const COLLECTION_ROUTES: RouteList = {
       body: changes({ on: FLAG, keepMs: { ...WHOLE, minimum: 1000, maximum: MAX_DURATION_MS } }),
       example: { on: true, keepMs: 604_800_000 },
       answers: ok(COLLECTION, 'Changes updated'),
-      refuses: { 409: ['RULES_NEED_LOG'] },
+      errors: { 409: ['RULES_NEED_LOG'] },
       async handle({ app, project: { _id }, params, body }) {
         return presentCollection(await setChanges(app, _id, params.collection, body));
       },
@@ -272,7 +272,7 @@ export const COLLECTION_ROUTES: RouteList = {
       body: object({ name: text() }),
       example: { name: 'purchases' },
       answers: ok(COLLECTION, 'Collection renamed'),
-      refuses: {
+      errors: {
         400: ['INVALID_NAME'],
         403: ['USERS_BLOCKED'],
         409: ['COLLECTION_EXISTS', 'NAMED_BY_RULE', 'REFERRED_TO'],
@@ -286,7 +286,7 @@ export const COLLECTION_ROUTES: RouteList = {
       summary: 'Delete a collection with all its documents',
       access: projectOwner('collection drop'),
       answers: ok(object({ id: ID, name: TEXT }), 'Collection dropped with all its documents'),
-      refuses: { 403: ['USERS_BLOCKED'], 409: ['NAMED_BY_RULE', 'REFERRED_TO'] },
+      errors: { 403: ['USERS_BLOCKED'], 409: ['NAMED_BY_RULE', 'REFERRED_TO'] },
       async handle({ app, project, params }) {
         const { _id, name } = await dropCollection(app, project._id, params.collection);
         return { id: _id.toHexString(), name };

@@ -36,7 +36,7 @@ const explainReadRoute = route('POST /api/projects/:projectId/collections/:colle
   body: object({ 'query?': text({ maxLength: MAX_QUERY }), 'pipeline?': ANYTHING }),
   example: { query: 'status=live&sort=-views' },
   answers: ok(EXPLAINED, 'Read explained'),
-  refuses: { ...LISTING.refuses, 400: [...new Set([...LISTING.refuses[400], ...AGGREGATING.refuses[400]])] },
+  errors: { ...LISTING.errors, 400: [...new Set([...LISTING.errors[400], ...AGGREGATING.errors[400]])] },
   async handle({ app, ctx, caller, collection: { name }, body: { query, pipeline } }) {
     if ((query === undefined) === (pipeline === undefined)) {
       throw invalid('INVALID_BODY', 'Give either a query or a pipeline');
@@ -74,7 +74,7 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
     document: {
       description: 'Id of the document',
       schema: text({ pattern: '^[0-9a-fA-F]{24}$' }),
-      refuses: { 400: ['INVALID_ID'], 404: ['DOCUMENT_NOT_FOUND'] },
+      errors: { 400: ['INVALID_ID'], 404: ['DOCUMENT_NOT_FOUND'] },
     },
   },
   routes: [
@@ -92,7 +92,7 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
       access: READS,
       ownQuery: FILTERING.ownQuery,
       answers: own(200, 'The documents', { 'application/x-ndjson': TEXT }),
-      refuses: FILTERING.refuses,
+      errors: FILTERING.errors,
       async handle({ app, ctx, project, collection }) {
         const { documents, release } = await readExport(app, project, collection, {
           ...parseExportQuery(ctx.querystring, collection),
@@ -116,7 +116,7 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
       body: object({ documents: arrayOf(ANYTHING, { minItems: 1, maxItems: MAX_IMPORTED }) }),
       example: { documents: [{ title: 'Hello', views: 0 }] },
       answers: ok(OUTCOME, 'Documents stored'),
-      refuses: { 400: ['INVALID_QUERY'], 403: ['QUOTA_EXCEEDED'] },
+      errors: { 400: ['INVALID_QUERY'], 403: ['QUOTA_EXCEEDED'] },
       async handle({ app, collection, query: { dryRun }, body: { documents } }) {
         const data = await importDocuments(app, collection, documents, { dryRun });
         return say(data, `${data.inserted} documents ${dryRun ? 'fit' : 'stored'}`);

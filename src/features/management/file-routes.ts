@@ -46,7 +46,7 @@ export const PROJECT_FILE_ROUTES: RouteList = {
         name: parameter('Only names that contain this text, case-insensitive', text({ maxLength: 200 })),
       },
       answers: ok(object({ items: arrayOf(FILE), next: orNull(TEXT) }), 'Files'),
-      refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT'] },
+      errors: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT'] },
       async handle({ app, ctx, project, query }) {
         const { files, next } = await listProjectFiles(app, project, query);
         const serviceUrl = ownAddress(app, ctx);

@@ -59,7 +59,7 @@ export const KEY_ROUTES: RouteList = {
       }),
       example: { type: 'secret', name: 'nightly import' },
       answers: created(CREATED_KEY, 'Key created. Its value is shown only now.'),
-      refuses: { 400: ['INVALID_NAME'], 409: ['KEY_LIMIT'] },
+      errors: { 400: ['INVALID_NAME'], 409: ['KEY_LIMIT'] },
       async handle({ app, project, body: { type, name } }) {
         return presentNew(app, await createKey(app, project, type, name));
       },
@@ -71,7 +71,7 @@ export const KEY_ROUTES: RouteList = {
       body: object({ type: TYPE, 'grace?': GRACE }),
       example: { type: 'secret', grace: '24h' },
       answers: created(CREATED_KEY, 'Key created. Its value is shown only now.'),
-      refuses: { 409: ['KEY_LIMIT'] },
+      errors: { 409: ['KEY_LIMIT'] },
       async handle({ app, project, body: { type, grace = DEFAULT_GRACE } }) {
         const data = presentNew(app, await rotateKey(app, project, type, parseDuration(grace)));
         return say(data, `Key created; the older ones of its type end in ${grace}. Its value is shown only now.`);

@@ -6,7 +6,7 @@ import { listCollections } from '../collections/list-collections.js';
 import { CHANGE_LOG_SIZE } from '../collections/schema/describe-collection.js';
 import { visibleDocuments } from '../documents/store/document.js';
 import { measureStorage, STORAGE_USAGE } from '../files/measure-storage.js';
-import { readSlots } from '../mail/sending/mail-slots.js';
+import { readMailQuota } from '../mail/sending/mail-quota.js';
 import { findLimit, LIMIT_NAMES, type LimitName } from '../plans/plan-limits.js';
 import { PLAN_NAMES, type Project } from '../projects/project.js';
 import { measureDatabase } from '../quota/database-quota.js';
@@ -56,7 +56,7 @@ export async function measureUsage(app: App, project: Project): Promise<Usage> {
     collections,
     database: { ...(await measureDatabase(app, project._id, limit)), limit },
     storage: await measureStorage(app, project),
-    mail: await readSlots(app, project),
+    mail: await readMailQuota(app, project),
     // A handler in a file is a webhook that no plan limits.
     webhooks: (await listWebhooks(app, project)).filter(({ url }) => !isOwnHandler(url)).length,
   };

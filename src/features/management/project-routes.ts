@@ -91,7 +91,7 @@ export const PROJECT_ROUTES: RouteList = {
         created(NEW_PROJECT, 'Project created. The keys are shown only now.'),
         ok(KNOWN_PROJECT, 'The project was there already'),
       ],
-      refuses: { 400: ['INVALID_NAME'], 403: ['ALL_PROJECTS_REQUIRED'], 409: ['PROJECT_EXISTS'] },
+      errors: { 400: ['INVALID_NAME'], 403: ['ALL_PROJECTS_REQUIRED'], 409: ['PROJECT_EXISTS'] },
       async handle({ app, operator, body }) {
         if (operator.projects) {
           throw forbidden('ALL_PROJECTS_REQUIRED', 'Only operators with access to all projects can create projects');
@@ -136,7 +136,7 @@ export const PROJECT_ROUTES: RouteList = {
       ),
       example: { allowedDomains: ['https://shop.example'], limits: { mail: 100 } },
       answers: ok(PROJECT_DETAILS, 'Project updated'),
-      refuses: {
+      errors: {
         400: [
           'INVALID_QUERY',
           'INVALID_NAME',
@@ -208,7 +208,7 @@ export const PROJECT_ROUTES: RouteList = {
       summary: 'Recount the stored bytes',
       access: projectOwner('project recount'),
       answers: ok(object({ storage: object({ before: WHOLE, after: WHOLE }) }), 'Recounted'),
-      refuses: { 503: ['RECOUNT_BUSY'] },
+      errors: { 503: ['RECOUNT_BUSY'] },
       async handle({ app, project }) {
         return { storage: await recountStorage(app, project) };
       },

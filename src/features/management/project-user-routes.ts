@@ -98,7 +98,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
         ),
       },
       answers: ok(pageOf(ACCOUNT), 'Users'),
-      refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT'] },
+      errors: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT'] },
       async handle({ app, project, query: { page, limit, email, q } }) {
         const { users, total } = await listUsers(app, project, { email, q, limit, skip: (page - 1) * limit });
         return { items: users.map(presentAccount), total, page, limit };
@@ -119,7 +119,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
       body: object({ password: NEW_PASSWORD }),
       example: { password: 'correct horse battery' },
       answers: done('Password set; every session has ended'),
-      refuses: { 503: ['BUSY'] },
+      errors: { 503: ['BUSY'] },
       handle: ({ app, project, user, body }) => setPassword(app, project, user, body.password),
     }),
     mountedAt('POST /api/projects/:projectId/users/:user/disable', DISABLE_USER, userOwner('user disable')),

@@ -59,7 +59,7 @@ export const setRulesRoute = route('PUT /api/projects/:projectId/collections/:co
   body: object({ rules: orNull(RULE_TEXTS) }),
   example: { rules: { read: 'anyone' } },
   answers: ok(COLLECTION, 'Rules updated'),
-  refuses: {
+  errors: {
     400: ['INVALID_RULES', 'INVALID_RULE', 'INVALID_QUERY'],
     409: ['CONFIRMATION_REQUIRED', 'RULE_VIOLATIONS'],
   },
@@ -148,7 +148,7 @@ export const RULES_ROUTES: RouteList = {
       body: object({ 'rules?': orNull(RULE_TEXTS), 'data?': FLAG }),
       example: { rules: { read: 'anyone' }, data: true },
       answers: ok(REVIEW, 'Rules checked'),
-      refuses: { 403: ['USERS_BLOCKED'] },
+      errors: { 403: ['USERS_BLOCKED'] },
       async handle({ app, project, params, body: { rules, data = false } }) {
         const collection = await requireNamed(app, project, params.collection);
         const asked = rules === undefined ? undefined : completeRules(rules);
@@ -169,7 +169,7 @@ export const RULES_ROUTES: RouteList = {
         filter: parameter('Filters of a list as a query string, such as `board=66f0c0ffee0ddba11c0de001`', TEXT),
       },
       answers: ok(EXPLAINED, 'Rules explained'),
-      refuses: {
+      errors: {
         400: ['INVALID_QUERY', 'INVALID_ID', 'FIELD_NOT_READABLE'],
         403: ['USERS_BLOCKED', 'TOO_MANY_MEMBERSHIPS'],
         404: ['USER_NOT_FOUND', 'DOCUMENT_NOT_FOUND'],

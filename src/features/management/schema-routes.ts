@@ -70,7 +70,7 @@ export const PROJECT_SCHEMA_ROUTES: RouteList = {
         collections: [{ name: 'posts', fields: [{ name: 'title', type: 'String', required: true }] }],
       },
       answers: ok(object({ changes: arrayOf(CHANGE), applied: FLAG }), 'Schema applied'),
-      refuses: {
+      errors: {
         400: [
           'EMPTY_SCHEMA',
           'VALIDATION_FAILED',

@@ -57,7 +57,7 @@ async function writeEach(ids: readonly string[], write: (id: string) => Promise<
   const wanted = [...new Set(ids)];
   for (let at = 0; at < wanted.length; at += AT_ONCE) {
     const some = wanted.slice(at, at + AT_ONCE);
-    const refusals = await Promise.all(some.map((id) => write(id).then(() => null, asRefusal)));
+    const refusals = await Promise.all(some.map((id) => write(id).then(() => null, asError)));
     some.forEach((id, place) => {
       const refusal = refusals[place];
       if (refusal) outcome.refused.push({ id, code: refusal.code, message: refusal.message });
@@ -67,7 +67,7 @@ async function writeEach(ids: readonly string[], write: (id: string) => Promise<
   return outcome;
 }
 
-function asRefusal(error: unknown): AppError {
+function asError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   throw error;
 }
@@ -167,7 +167,7 @@ export const SINGLE_DOCUMENT_ROUTES = [
       limit: wholeNumberParameter('Number of changes', 25, { max: 100 }),
     },
     answers: ok(HISTORY, 'History of the document'),
-    refuses: { 400: ['INVALID_QUERY'] },
+    errors: { 400: ['INVALID_QUERY'] },
     async handle({ app, collection, params, query: { before, limit } }) {
       return findHistory(app, collection, params.document, { before: before ?? null, limit });
     },
@@ -177,7 +177,7 @@ export const SINGLE_DOCUMENT_ROUTES = [
     summary: `List up to ${MAX_ATTACHED} files of a document, with links valid for ten minutes`,
     access: READS,
     answers: ok(object({ items: arrayOf(ATTACHED_FILE) }), 'Files of the document'),
-    refuses: { 503: ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'] },
+    errors: { 503: ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'] },
     async handle({ app, ctx, project, collection, params }) {
       return { items: await listAttached(app, project, collection, params.document, ownAddress(app, ctx)) };
     },

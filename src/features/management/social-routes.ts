@@ -79,7 +79,7 @@ export const PROJECT_SOCIAL_ROUTES: RouteList = {
         redirectUrls: ['https://shop.example.com/signed-in'],
       },
       answers: ok(PROVIDER, 'Provider stored'),
-      refuses: { 400: ['INVALID_PROVIDER', 'PRIVATE_ADDRESS', 'PORT_NOT_ALLOWED'] },
+      errors: { 400: ['INVALID_PROVIDER', 'PRIVATE_ADDRESS', 'PORT_NOT_ALLOWED'] },
       async handle({ app, operator, project, params, body }) {
         const mayBePrivate = operator.projects === null;
         const input = { ...body, name: params.provider, mayBePrivate };

@@ -59,7 +59,7 @@ export const TEMPLATE_ROUTES: RouteList = {
       body: object({ subject: text({ maxLength: 1000 }), 'html?': BODY, 'text?': BODY }),
       example: { subject: 'Hello {{name}}', text: 'Good to have you, {{name}}.' },
       answers: ok(object({ ...HEAD, ...SHOWN }, 'Template'), 'Template stored'),
-      refuses: { 400: ['INVALID_NAME', 'INVALID_TEMPLATE'] },
+      errors: { 400: ['INVALID_NAME', 'INVALID_TEMPLATE'] },
       async handle({ app, project, params, body }) {
         const { _id, name, scope, subject, html, text: plainText } = await setTemplate(app, project, params.name, body);
         return { id: _id.toHexString(), name, scope, subject, html, text: plainText };

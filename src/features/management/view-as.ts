@@ -57,12 +57,12 @@ const viewers = new WeakMap<Context, Caller>();
  */
 export const BROWSES: Access<InCollection> = {
   ...READS,
-  refuses: {
-    ...READS.refuses,
+  errors: {
+    ...READS.errors,
     400: ['INVALID_QUERY', 'FIELD_NOT_READABLE'],
-    401: [...new Set([...(READS.refuses[401] ?? []), 'AUTH_REQUIRED'])],
-    403: [...READS.refuses[403]!, 'READ_BLOCKED', 'TOO_MANY_MEMBERSHIPS'],
-    404: [...(READS.refuses[404] ?? []), 'USER_NOT_FOUND'],
+    401: [...new Set([...(READS.errors[401] ?? []), 'AUTH_REQUIRED'])],
+    403: [...READS.errors[403]!, 'READ_BLOCKED', 'TOO_MANY_MEMBERSHIPS'],
+    404: [...(READS.errors[404] ?? []), 'USER_NOT_FOUND'],
   },
   async around(app, ctx, run) {
     const as = takeViewAs(ctx);
@@ -107,7 +107,7 @@ export interface InCollection extends InProject {
 export function inCollection(access: Access<InProject>): Access<InCollection> {
   return {
     ...access,
-    refuses: { ...access.refuses, 403: [...(access.refuses[403] ?? []), 'USERS_BLOCKED'] },
+    errors: { ...access.errors, 403: [...(access.errors[403] ?? []), 'USERS_BLOCKED'] },
     async give(app, ctx) {
       const given = await access.give!(app, ctx);
       return { ...given, collection: await requireNamed(app, given.project, ctx.params.collection!) };

@@ -64,7 +64,7 @@ const FIELDS = {
   },
 };
 const VIEW = object({ id: ID, ...FIELDS }, 'SavedView');
-const refuses = { 403: ['NOBODY_SIGNED_IN'] };
+const errors = { 403: ['NOT_SIGNED_IN'] };
 
 /** Views of collections that an operator keeps under names: nobody else sees them, and they are at every browser. */
 const VIEW_ROUTES = [
@@ -73,7 +73,7 @@ const VIEW_ROUTES = [
     summary: 'List your saved views',
     access: OPERATOR,
     answers: ok(listOf(VIEW), 'Views'),
-    refuses,
+    errors,
     async handle({ app, operator }) {
       return wholeList(await listViews(app, requireOwnAccount(operator).operator));
     },
@@ -92,7 +92,7 @@ const VIEW_ROUTES = [
       query: 'views_gte=100&sort=-views',
     },
     answers: created(VIEW, 'View saved'),
-    refuses: { ...refuses, 404: ['PROJECT_NOT_FOUND'] },
+    errors: { ...errors, 404: ['PROJECT_NOT_FOUND'] },
     async handle({ app, operator, body }) {
       const own = requireOwnAccount(operator).operator;
       await requireSeenProject(app, operator, body.projectId);
@@ -105,7 +105,7 @@ const VIEW_ROUTES = [
     access: OPERATOR,
     params: { view: naming('Id of the view', 'VIEW_NOT_FOUND') },
     answers: done('View removed'),
-    refuses,
+    errors,
     handle: ({ app, operator, params }) => removeView(app, requireOwnAccount(operator).operator, params.view),
   }),
 ];
@@ -151,7 +151,7 @@ export const ADMIN_ROUTES: RouteList = {
         before: parameter('The `id` of the last entry of the previous page', text({ maxLength: 100 })),
       },
       answers: ok(object({ items: arrayOf(ACT) }), 'Acts, the newest first'),
-      refuses: { 400: ['INVALID_QUERY'], 403: ['ALL_PROJECTS_REQUIRED'], 404: ['PROJECT_NOT_FOUND'] },
+      errors: { 400: ['INVALID_QUERY'], 403: ['ALL_PROJECTS_REQUIRED'], 404: ['PROJECT_NOT_FOUND'] },
       async handle({ app, operator, query: { limit, action, actor, project, since, before } }) {
         if (operator.projects && project === undefined) {
           throw forbidden(

@@ -81,11 +81,11 @@ export async function proveOperator(
   { countedAs, action, refusal }: Purpose,
 ): Promise<Operator> {
   const lock = loginLock(app, countedAs, input.email, ip, noneKnown);
-  await lock.refuseLocked();
+  await lock.rejectLocked();
   const checkPassword = async (bcrypt: PasswordWork): Promise<Operator> => {
     // Looked at again when the turn has come: of many guesses at once few are compared, and of these five at most are
     // told.
-    await lock.refuseLocked();
+    await lock.rejectLocked();
     const found = await findOperatorByEmail(app, input.email);
     if (await bcrypt.matches(input.password, found?.passwordHash ?? null)) {
       await lock.admit();

@@ -39,7 +39,7 @@ export const OPERATOR_ACCOUNT_ROUTES: readonly Route[] = [
     summary: 'List operators by address',
     access: ofAllProjects(OPERATOR),
     answers: ok(listOf(OPERATOR_SCHEMA), 'Operators'),
-    refuses: { 403: ['ALL_PROJECTS_REQUIRED'] },
+    errors: { 403: ['ALL_PROJECTS_REQUIRED'] },
     async handle({ app }) {
       return wholeList((await listOperators(app)).map(presentOperator));
     },
@@ -51,7 +51,7 @@ export const OPERATOR_ACCOUNT_ROUTES: readonly Route[] = [
     body: object({ email: EMAIL, password: NEW_PASSWORD, role: ROLE, 'projects?': PROJECTS }, 'NewOperator'),
     example: { email: 'bob@example.com', password: 'correct horse battery', role: 'viewer' },
     answers: created(OPERATOR_SCHEMA, 'Operator added'),
-    refuses: {
+    errors: {
       400: ['INVALID_EMAIL', 'VALIDATION_FAILED'],
       403: ['ALL_PROJECTS_REQUIRED'],
       404: ['PROJECT_NOT_FOUND'],
@@ -71,7 +71,7 @@ export const OPERATOR_ACCOUNT_ROUTES: readonly Route[] = [
     body: changes({ role: ROLE, projects: PROJECTS }, 'OperatorChanges'),
     example: { role: 'viewer' },
     answers: ok(OPERATOR_SCHEMA, 'Operator changed'),
-    refuses: { 403: ['ALL_PROJECTS_REQUIRED'], 404: ['PROJECT_NOT_FOUND'], 409: ['OWN_ACCOUNT'] },
+    errors: { 403: ['ALL_PROJECTS_REQUIRED'], 404: ['PROJECT_NOT_FOUND'], 409: ['OWN_ACCOUNT'] },
     async handle({ app, operator, params, body: { role, projects } }) {
       const named = await otherThan(app, operator, params.operator);
       const seen = projects === undefined ? undefined : await projectsOf(app, projects);
@@ -88,7 +88,7 @@ export const OPERATOR_ACCOUNT_ROUTES: readonly Route[] = [
     body: object({ password: NEW_PASSWORD }),
     example: { password: 'correct horse battery' },
     answers: done('Password set; every session has ended'),
-    refuses: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['OWN_ACCOUNT'], 503: ['BUSY'] },
+    errors: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['OWN_ACCOUNT'], 503: ['BUSY'] },
     async handle({ app, operator, params, body }) {
       await setOperatorPassword(app, await otherThan(app, operator, params.operator), body.password);
     },
@@ -99,7 +99,7 @@ export const OPERATOR_ACCOUNT_ROUTES: readonly Route[] = [
     access: mayManage('operator remove'),
     params: BY_NAME,
     answers: done('Operator removed'),
-    refuses: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['OWN_ACCOUNT'] },
+    errors: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['OWN_ACCOUNT'] },
     async handle({ app, operator, params }) {
       await removeOperator(app, await otherThan(app, operator, params.operator));
     },

@@ -6,10 +6,10 @@ import { requireNewPassword } from '../users/credentials.js';
 import { OWN_PASSWORD, proveOperator, type Asking } from './log-in-operator.js';
 import { endOperatorSessions, storeOperatorPassword } from './operator-sessions.js';
 
-/** Who has signed in, for what somebody owns; 403 NOBODY_SIGNED_IN for BSVC_ADMIN_TOKEN. */
+/** The signed-in operator; 403 NOT_SIGNED_IN for BSVC_ADMIN_TOKEN. */
 export function requireOwnAccount({ signedIn }: ActingOperator): SignedInOperator {
   if (!signedIn) {
-    throw forbidden('NOBODY_SIGNED_IN', 'This needs a signed-in operator, not BSVC_ADMIN_TOKEN');
+    throw forbidden('NOT_SIGNED_IN', 'This needs a signed-in operator, not BSVC_ADMIN_TOKEN');
   }
   return signedIn;
 }

@@ -40,7 +40,7 @@ const SIGNED_IN = object({
 const PASSWORD = text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES });
 const REFUSES_WRONG_PASSWORD = {
   401: ['INVALID_CREDENTIALS'],
-  403: ['NOBODY_SIGNED_IN'],
+  403: ['NOT_SIGNED_IN'],
   423: ['ACCOUNT_LOCKED'],
   503: ['BUSY'],
 };
@@ -63,7 +63,7 @@ export const OPERATOR_SESSION_ROUTES = [
     }),
     example: { email: 'op@example.com', password: 'correct horse battery' },
     answers: ok(SIGNED_IN, 'Signed in'),
-    refuses: { 401: ['INVALID_CREDENTIALS'], 403: ['FOREIGN_REQUEST'], 423: ['ACCOUNT_LOCKED'], 503: ['BUSY'] },
+    errors: { 401: ['INVALID_CREDENTIALS'], 403: ['FOREIGN_REQUEST'], 423: ['ACCOUNT_LOCKED'], 503: ['BUSY'] },
     async handle({ app, ctx, body: { email, password, cookie = false } }) {
       rejectUnsafeValue(email);
       rejectUnsafeValue(password);
@@ -81,7 +81,7 @@ export const OPERATOR_SESSION_ROUTES = [
     body: object({ link: text({ minLength: 1, maxLength: 100 }) }),
     example: { link: 'bsvc_link_…' },
     answers: ok(SIGNED_IN, 'Signed in'),
-    refuses: { 401: ['LINK_INVALID'], 403: ['FOREIGN_REQUEST'] },
+    errors: { 401: ['LINK_INVALID'], 403: ['FOREIGN_REQUEST'] },
     async handle({ app, ctx, body: { link } }) {
       requireConsole(app, ctx);
       return deliver(app, ctx, await openByLink(app, link, requestIdOf(ctx)), true);
@@ -117,7 +117,7 @@ export const OPERATOR_SESSION_ROUTES = [
     body: object({ currentPassword: PASSWORD, newPassword: PASSWORD }),
     example: { currentPassword: 'correct horse battery', newPassword: 'incorrect horse battery' },
     answers: done('Password changed; other sessions have ended'),
-    refuses: REFUSES_WRONG_PASSWORD,
+    errors: REFUSES_WRONG_PASSWORD,
     async handle({ app, ctx, operator, body }) {
       rejectUnsafeValue(body.currentPassword);
       rejectUnsafeValue(body.newPassword);
@@ -135,7 +135,7 @@ export const OPERATOR_SESSION_ROUTES = [
     body: object({ password: PASSWORD }),
     example: { password: 'correct horse battery' },
     answers: done('The password is right'),
-    refuses: REFUSES_WRONG_PASSWORD,
+    errors: REFUSES_WRONG_PASSWORD,
     async handle({ app, ctx, operator, body: { password } }) {
       rejectUnsafeValue(password);
       await confirmOperator(app, requireOwnAccount(operator), password, askingOf(ctx));
@@ -154,7 +154,7 @@ export const OPERATOR_SESSION_ROUTES = [
       ),
       'Sessions',
     ),
-    refuses: { 403: ['NOBODY_SIGNED_IN'] },
+    errors: { 403: ['NOT_SIGNED_IN'] },
     async handle({ app, operator }) {
       const signedIn = requireOwnAccount(operator);
       const sessions = await listOperatorSessions(app, signedIn.operator);
@@ -166,7 +166,7 @@ export const OPERATOR_SESSION_ROUTES = [
     summary: 'End all your other sessions',
     access: OPERATOR,
     answers: ok(object({ ended: WHOLE }), 'Other sessions ended'),
-    refuses: { 403: ['NOBODY_SIGNED_IN'] },
+    errors: { 403: ['NOT_SIGNED_IN'] },
     async handle({ app, ctx, operator }) {
       const signedIn = requireOwnAccount(operator);
       const act = { ...actedBy(ctx), action: 'operator end-sessions', input: {} };

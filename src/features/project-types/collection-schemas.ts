@@ -10,7 +10,7 @@ import {
   queriedFields,
   insertedFields,
   storedFields,
-  tellRules,
+  describeConstraints,
   type DescribedCollection,
 } from './described-project.js';
 
@@ -101,7 +101,7 @@ function propertiesOf(fields: readonly Field[], populate?: Populate): Record<str
  * is always there.
  */
 function schemaOfField(field: Field, populate?: Populate): JsonSchema {
-  const description = tellRules(field);
+  const description = describeConstraints(field);
   return {
     ...schemaOf(field, populate),
     ...(description !== '' && { description }),

@@ -88,7 +88,7 @@ export function describeCollections(
       ownerField: rls?.ownerField ?? null,
       filledIn: [...(rls ? [rls.ownerField] : []), ...namesWith(isPublic, fields, 'stamp')],
       setOnce: [...(rls ? [rls.ownerField] : []), ...namesWith(isPublic, fields, 'fixed')],
-      access: tellAccess({ rls, ...others }, isPublic),
+      access: accessLines({ rls, ...others }, isPublic),
     })),
     version: [
       name,
@@ -98,7 +98,7 @@ export function describeCollections(
   };
 }
 
-function tellAccess(access: CollectionAccess, isPublic: boolean): string[] {
+function accessLines(access: CollectionAccess, isPublic: boolean): string[] {
   const word = accessWord(access);
   if (word !== 'rules') return [`${word}: ${ACCESS_SENTENCES[word]}`];
   const rules = rulesOf(access);
@@ -193,7 +193,7 @@ export function queriedFields(fields: readonly Field[], prefix: string): readonl
 }
 
 /** The rules of a field in words, for people who read its type. */
-export function tellRules(field: Field, { isSent = false } = {}): string {
+export function describeConstraints(field: Field, { isSent = false } = {}): string {
   const rules = [
     field.type === 'Date' && (isSent ? 'A date, sent as ISO 8601 text' : 'A date as ISO 8601 text'),
     field.type === 'Ref' && (field.ref === undefined ? 'Id of a document' : `Id of a document of ${field.ref}`),

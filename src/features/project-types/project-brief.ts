@@ -3,7 +3,7 @@ import type { Field, FieldShape } from '../collections/fields/field.js';
 import {
   insertedFields,
   storedFields,
-  tellRules,
+  describeConstraints,
   type DescribedCollection,
   type DescribedProject,
 } from './described-project.js';
@@ -69,7 +69,7 @@ function writeCollections(collections: readonly DescribedCollection[], room: num
 function describeWhole(collection: DescribedCollection): string {
   const access = collection.isUsers ? ['accounts: reached by /api/userAuth only'] : collection.access;
   const fields = storedFields(collection).map((field) => {
-    const rules = tellRules(field);
+    const rules = describeConstraints(field);
     return `  - ${field.name} ${typeOf(field)}${rules && `. ${rules}`}\n`;
   });
   const any = collection.isFlexible ? '  - any other field\n' : '';

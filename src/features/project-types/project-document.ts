@@ -1,5 +1,5 @@
 import type { Access, Answer, Parameters, Route, RouteList } from '../../http/routes/route.js';
-import { ownTurn } from '../../turns.js';
+import { ownTurn } from '../../scheduler.js';
 import { claimed, type JsonSchema } from '../../platform/schema/schema.js';
 import { VERSION } from '../../package.js';
 import { openApiDocument, type ApiDocument } from '../reference/api-document.js';

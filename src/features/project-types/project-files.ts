@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { App } from '../../app.js';
 import { publicPath } from '../../config/public-path.js';
 import type { RouteList } from '../../http/routes/route.js';
-import { ownTurn } from '../../turns.js';
+import { ownTurn } from '../../scheduler.js';
 import type { Project } from '../projects/project.js';
 import { prepareFile, type PreparedFile } from '../../http/routes/prepared-file.js';
 import { describeProject, type Audience, type DescribedProject } from './described-project.js';

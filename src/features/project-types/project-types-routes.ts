@@ -1,4 +1,4 @@
-import { route, type Refusals, type RouteList } from '../../http/routes/route.js';
+import { route, type RouteErrors, type RouteList } from '../../http/routes/route.js';
 import { ANY_KEY } from '../access/key-access.js';
 import { fileAnswers, servePreparedFile } from '../../http/routes/prepared-file.js';
 import { TAG_QUERY } from '../reference/compact-document.js';
@@ -14,7 +14,7 @@ export function projectTypesRoutes(lists: () => readonly RouteList[]): readonly 
     id: string,
     summary: string,
     answers: ReturnType<typeof fileAnswers>,
-    more: { query?: typeof TAG_QUERY; refuses?: Refusals } = {},
+    more: { query?: typeof TAG_QUERY; errors?: RouteErrors } = {},
   ): RouteList => ({
     // Each its own prefix: they lie among the names of collections.
     prefix: `/api/schemas/${file}`,
@@ -57,7 +57,7 @@ export function projectTypesRoutes(lists: () => readonly RouteList[]): readonly 
         type: 'object',
         required: ['openapi', 'info', 'paths', 'components'],
       }),
-      { query: TAG_QUERY, refuses: { 404: ['NOT_FOUND'] } },
+      { query: TAG_QUERY, errors: { 404: ['NOT_FOUND'] } },
     ),
     fileRoute(
       'brief.md',

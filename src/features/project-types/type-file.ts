@@ -1,4 +1,4 @@
-import { ownTurn } from '../../turns.js';
+import { ownTurn } from '../../scheduler.js';
 import type { Field, FieldShape } from '../collections/fields/field.js';
 import {
   changedFields,
@@ -7,7 +7,7 @@ import {
   queriedFields,
   insertedFields,
   storedFields,
-  tellRules,
+  describeConstraints,
   type DescribedCollection,
   type DescribedProject,
 } from './described-project.js';
@@ -203,7 +203,7 @@ function typeOf(shape: FieldShape, direction: Direction, indent: string): string
 }
 
 function rulesOf(field: Field, direction: Direction, indent: string): string[] {
-  const told = tellRules(field, { isSent: direction === 'sent' });
+  const told = describeConstraints(field, { isSent: direction === 'sent' });
   return told === '' ? [] : [`${indent}/** ${told.replaceAll('*/', '*\\/')} */`];
 }
 

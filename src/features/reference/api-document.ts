@@ -1,6 +1,6 @@
 import {
   ERROR,
-  JSON_REFUSALS,
+  JSON_ERRORS,
   JSON_TYPE,
   naming,
   type Access,
@@ -8,7 +8,7 @@ import {
   type OwnBody,
   type Parameter,
   type Parameters,
-  type Refusals,
+  type RouteErrors,
   type Route,
   type RouteList,
 } from '../../http/routes/route.js';
@@ -280,12 +280,12 @@ function describeAnswer(answer: Answer, isLimited: boolean, components: Componen
 
 /** Everything that a route can refuse with: its own, and what comes with its path, guards, body and limits. */
 function refusalsOf(route: DescribedRoute, isLimited: boolean): Record<string, string[]> {
-  const { path, access, params, refuses = {} } = route;
-  const sources: Refusals[] = [
-    JSON_TYPE in (contentOf(route) ?? {}) ? JSON_REFUSALS : {},
-    access.refuses,
-    ...Object.values(params).map((parameter) => parameter.refuses ?? {}),
-    refuses,
+  const { path, access, params, errors = {} } = route;
+  const sources: RouteErrors[] = [
+    JSON_TYPE in (contentOf(route) ?? {}) ? JSON_ERRORS : {},
+    access.errors,
+    ...Object.values(params).map((parameter) => parameter.errors ?? {}),
+    errors,
     isLimited ? { 429: ['RATE_LIMITED'] } : {},
     { 500: ['INTERNAL', 'STORE_DAMAGED'] },
     path.startsWith('/api/health')

@@ -44,7 +44,7 @@ function clientRoute(
         description: 'Has the version of this server.',
         access: PUBLIC,
         ...fileAnswers(description, type, schema),
-        refuses: { 404: ['NOT_FOUND'] },
+        errors: { 404: ['NOT_FOUND'] },
         async handle({ ctx }) {
           const isText = type.startsWith('text/');
           servePreparedFile(ctx, await readClientFile(name, isText ? `${type}; charset=utf-8` : type));

@@ -45,12 +45,12 @@ type CompactOperation = Omit<Operation, 'parameters'> & { parameters?: (ApiParam
 export function compactDocument(document: ApiDocument, isChosen: (tag: string) => boolean): ApiDocument {
   const paths: Record<string, Record<string, CompactOperation>> = {};
   const repeated = new Map<string, number>();
-  const sayOnce = openSayOnce();
+  const deduplicate = openDeduplication();
   for (const [path, operations] of Object.entries(document.paths)) {
     const chosen = Object.entries(operations).filter(([, { tags }]) => tags.some(isChosen));
     if (chosen.length === 0) continue;
     paths[path] = Object.fromEntries(
-      chosen.map(([method, operation]) => [method, sayOnce(compactOperation(operation))]),
+      chosen.map(([method, operation]) => [method, deduplicate(compactOperation(operation))]),
     );
     for (const parameter of chosen.flatMap(([, { parameters }]) => parameters)) {
       const text = JSON.stringify(parameter);
@@ -88,7 +88,7 @@ export function compactDocument(document: ApiDocument, isChosen: (tag: string) =
 const WORTH_CHARACTERS = 80;
 
 /** Leads from paragraphs, and lists of refusals, that an operation before has too to that operation. */
-function openSayOnce(): (operation: CompactOperation) => CompactOperation {
+function openDeduplication(): (operation: CompactOperation) => CompactOperation {
   const said = new Map<string, string>();
   const once = (text: string, id: string): string => {
     const before = said.get(text);
@@ -110,7 +110,7 @@ function openSayOnce(): (operation: CompactOperation) => CompactOperation {
   };
 }
 
-/** Refusals in one response, since their bodies are alike: by status the codes that are the operation's own. */
+/** Errors in one response, since their bodies are alike: by status the codes that are the operation's own. */
 function compactOperation(operation: Operation): CompactOperation {
   const responses: Record<string, ApiResponse> = {};
   const own: string[] = [];

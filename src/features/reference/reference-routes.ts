@@ -85,7 +85,7 @@ export function referenceRoutes(lists: () => readonly RouteList[]): readonly Rou
     query: TAG_QUERY,
     access: PUBLIC,
     ...fileAnswers('OpenAPI 3.1', 'application/json', DOCUMENT),
-    refuses: { 404: ['NOT_FOUND'] },
+    errors: { 404: ['NOT_FOUND'] },
     async handle({ app, ctx, query: { tag } }) {
       const { document, ofTag } = await loadFiles(publicPath(app.config));
       servePreparedFile(ctx, tag === undefined ? document : await ofTag(tag));

@@ -4,7 +4,7 @@ import { own, route, type Access, type RouteList } from '../../http/routes/route
 import { object, TEXT } from '../../platform/schema/schema.js';
 import { VERSION } from '../../package.js';
 
-const EVERYBODY: Access = { note: 'No authentication.', security: [], refuses: {} };
+const EVERYBODY: Access = { note: 'No authentication.', security: [], errors: {} };
 
 const listPlaces = (
   base: string,

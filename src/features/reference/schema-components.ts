@@ -24,7 +24,7 @@ export function openComponents(prefix = '#/components/schemas/'): Components {
     if (Array.isArray(value)) return value.map((item) => place(item));
     if (typeof value !== 'object' || value === null) return value;
     const { $defs, texts: _texts, title = name, ...own } = value as JsonSchema & { $defs?: Record<string, JsonSchema> };
-    const schema = sayOwnKeywords(own);
+    const schema = keepOwnKeywords(own);
     for (const [part, definition] of Object.entries($defs ?? {})) place(definition, componentName(part));
     const placed: Record<string, unknown> = Object.fromEntries(
       Object.entries(schema).map(([keyword, part]) => [
@@ -61,7 +61,7 @@ const SENTENCES: Readonly<Record<string, (limit: unknown) => string>> = {
   wellFormed: () => 'No half of a surrogate pair.',
 };
 
-function sayOwnKeywords(schema: JsonSchema): JsonSchema {
+function keepOwnKeywords(schema: JsonSchema): JsonSchema {
   const own = Object.keys(SENTENCES).filter((keyword) => schema[keyword] !== undefined && schema[keyword] !== false);
   if (own.length === 0 || schema.type === 'object') return schema;
   const rest = Object.fromEntries(Object.entries(schema).filter(([keyword]) => !own.includes(keyword)));

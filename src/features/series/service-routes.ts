@@ -125,7 +125,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
         access: ofAllProjects(OPERATOR),
         query: { range: parameter('Period', { ...oneOf(...RANGES), default: '1h' as const }) },
         answers: ok(object({ version: TEXT, from: MOMENT, stepMs: WHOLE, series: VALUES }), 'Figures'),
-        refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
+        errors: { 400: ['INVALID_QUERY'], ...REFUSES },
         async handle({ app, query: { range } }) {
           const { fromMs, stepMs, values } = await readFigures(app, range);
           return { version: VERSION, from: new Date(fromMs).toISOString(), stepMs, series: values };
@@ -144,7 +144,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
         summary: 'Get the state of all processes',
         access: ofAllProjects(OPERATOR),
         answers: ok(STATUS, 'Status'),
-        refuses: { 400: ['QUERY_TIMEOUT'], ...REFUSES },
+        errors: { 400: ['QUERY_TIMEOUT'], ...REFUSES },
         handle: ({ app }) => readStatus(app),
       }),
     ],
@@ -160,7 +160,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
         summary: 'List settings of this process with their source, secrets masked',
         access: ofAllProjects(OPERATOR),
         answers: ok(listOf(SETTING), 'Settings'),
-        refuses: REFUSES,
+        errors: REFUSES,
         handle: ({ app }) => wholeList(presentSettings(app.config)),
       }),
     ],
@@ -191,7 +191,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
           limit: wholeNumberParameter('Number of requests', 100, { max: MAX_REQUESTS }),
         },
         answers: ok(listOf(REQUEST), 'Requests'),
-        refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
+        errors: { 400: ['INVALID_QUERY'], ...REFUSES },
         async handle({ app, query: { status, minMs, kept, ...query } }) {
           const filter = { ...query, status: numberOf(status), minMs: numberOf(minMs) };
           const found = kept ? await findKeptRequests(app, filter) : recentRequests(app).find(filter);
@@ -216,7 +216,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
           limit: wholeNumberParameter('Number of jobs', 100, { max: MAX_JOBS }),
         },
         answers: ok(listOf(JOB), 'Jobs'),
-        refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
+        errors: { 400: ['INVALID_QUERY'], ...REFUSES },
         async handle({ app, query }) {
           return wholeList((await listJobs(app, query)).map(presentJob).map(withoutPayload));
         },
@@ -227,7 +227,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
         access: ofAllProjects(owner('jobs')),
         params: { jobId: naming('Id of the job', 'JOB_NOT_FOUND') },
         answers: accepted(JOB, 'The job is due'),
-        refuses: REFUSES,
+        errors: REFUSES,
         async handle({ app, params }) {
           return withoutPayload(presentJob(await retryJob(app, params.jobId)));
         },

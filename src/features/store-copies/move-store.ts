@@ -75,7 +75,7 @@ function outlivesCheck(index: Document, nowMs: number): Document[] {
 /** The options of an index that are copied; servers tell more of their own. */
 const COPIED_OPTIONS = ['unique', 'sparse', 'partialFilterExpression', 'expireAfterSeconds', 'hidden', 'collation'];
 
-function toldOf(index: Document, option: string): unknown {
+function optionOf(index: Document, option: string): unknown {
   const value: unknown = index[option];
   // Each server writes the version of its own tables.
   return option === 'collation' && value !== undefined ? { ...(value as Document), version: undefined } : value;
@@ -89,7 +89,7 @@ function findIndexDifference(indexes: readonly Document[], there: readonly Docum
     if (copy === undefined) return `the index ${String(index.name)}, which is missing there,`;
     // The order of the fields has a meaning.
     const sameKey = isDeepStrictEqual(Object.entries(index.key as object), Object.entries(copy.key as object));
-    const option = COPIED_OPTIONS.find((name) => !isDeepStrictEqual(toldOf(index, name), toldOf(copy, name)));
+    const option = COPIED_OPTIONS.find((name) => !isDeepStrictEqual(optionOf(index, name), optionOf(copy, name)));
     if (!sameKey) return `the key of the index ${String(index.name)}`;
     if (option !== undefined) return `${option} of the index ${String(index.name)}`;
   }

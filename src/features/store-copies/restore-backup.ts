@@ -60,13 +60,13 @@ export async function verifyBackup(
       if ('format' in line) {
         head = line;
         judge(() => {
-          refuseForeignKey(app, line.secretKey);
+          rejectForeignKey(app, line.secretKey);
           secrets = openSecretBox(app.config.secretKey ?? line.secretKey!);
         });
       } else if ('collection' in line) {
         ({ collection } = line);
       } else if ('document' in line && collection === 'migrations') {
-        judge(() => refuseNewer(line.document, knownMigrations));
+        judge(() => rejectNewer(line.document, knownMigrations));
       } else if ('document' in line && secrets) {
         for (const { fields } of ENCRYPTED_PLACES.filter((place) => place.collection === collection)) {
           for (const field of fields(deserialize(Buffer.from(line.document, 'base64')))) {
@@ -270,13 +270,13 @@ class Restore {
   }
 }
 
-function refuseNewer(document: string, known: readonly string[]): void {
+function rejectNewer(document: string, known: readonly string[]): void {
   const id = String(readExactly(Buffer.from(document, 'base64'))._id);
   if (known.includes(id)) return;
   throw conflict('BACKUP_NEWER', `The backup is of a newer version of bsvc (${id}): restore it with that one.`);
 }
 
-function refuseForeignKey({ config }: App, secretKey: string | null): void {
+function rejectForeignKey({ config }: App, secretKey: string | null): void {
   if (secretKey === null && !config.secretKey) {
     throw conflict(
       'SECRET_KEY_MISSING',

@@ -57,7 +57,7 @@ export const CREATE_USER = route('POST /api/userAuth/users', {
   openBody: NEW_ACCOUNT,
   example: { email: 'ada@example.com', emailVerified: true },
   answers: created(ACCOUNT, 'User created'),
-  refuses: {
+  errors: {
     400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
     403: ['QUOTA_EXCEEDED'],
     409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
@@ -89,7 +89,7 @@ export const UPDATE_USER = route('PATCH /api/userAuth/users/:user', {
   openBody: USER_CHANGES,
   example: { name: 'Ada Lovelace' },
   answers: ok(ACCOUNT, 'User updated'),
-  refuses: {
+  errors: {
     400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
     403: ['QUOTA_EXCEEDED'],
     409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING', 'CHANGED_MEANWHILE'],
@@ -108,7 +108,7 @@ export const DELETE_USER = route('DELETE /api/userAuth/users/:user', {
   rate: 'plain',
   params,
   answers: done('User deleted'),
-  refuses: { 409: ['DOCUMENT_REFERRED_TO'] },
+  errors: { 409: ['DOCUMENT_REFERRED_TO'] },
   handle: ({ app, project, user }) => deleteUser(app, project, user),
 });
 
@@ -157,7 +157,7 @@ export const RESET_FACTORS = route('DELETE /api/userAuth/users/:user/mfa', {
   rate: 'plain',
   params,
   answers: ok(ACCOUNT, 'The reset of the second factors is noted'),
-  refuses: { 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'], 503: ['HOOK_FAILED'] },
+  errors: { 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'], 503: ['HOOK_FAILED'] },
   async handle({ app, project, user }) {
     return presentAccount(await requestReset(app, project, user));
   },
@@ -173,7 +173,7 @@ export const SET_ROLES = route('PUT /api/userAuth/users/:user/roles', {
   body: object({ roles: ROLE_LIST }),
   example: { roles: ['editor'] },
   answers: ok(ACCOUNT, 'Roles set'),
-  refuses: { 409: ['ROLES_FIELD', 'CHANGED_MEANWHILE'] },
+  errors: { 409: ['ROLES_FIELD', 'CHANGED_MEANWHILE'] },
   async handle({ app, project, user, body: { roles } }) {
     return presentAccount(await changeRoles(app, project, user, () => roles));
   },
@@ -198,7 +198,7 @@ export const ADMINISTRATION_ROUTES: readonly Route[] = [
       limit: cappedParameter('Users of a part', USERS_PART, MAX_USERS_PART),
     },
     answers: ok(object({ items: arrayOf(ACCOUNT), nextCursor: orNull(TEXT) }), 'Users'),
-    refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT'] },
+    errors: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT'] },
     async handle({ app, project, query }) {
       const { users, nextCursor } = await listUsersFrom(app, project, query);
       return { items: users.map(presentAccount), nextCursor };
@@ -219,7 +219,7 @@ export const ADMINISTRATION_ROUTES: readonly Route[] = [
       object({ anonymous: ACCOUNT, user: ACCOUNT }),
       'The anonymous user, and the account of the same person',
     ),
-    refuses: { 400: ['VALIDATION_FAILED', 'MERGE_TOKEN_INVALID'] },
+    errors: { 400: ['VALIDATION_FAILED', 'MERGE_TOKEN_INVALID'] },
     async handle({ app, ctx, project, body: { mergeToken } }) {
       ctx.set('Cache-Control', 'no-store');
       const { anonymous, user } = await useMergeToken(app, project, mergeToken);

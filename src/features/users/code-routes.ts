@@ -41,7 +41,7 @@ export const CODE_ROUTES: readonly Route[] = [
     body: openObject({ email: EMAIL, 'redirect?': text({ maxLength: 500 }) }),
     example: { email: 'ada@example.com' },
     answers: CODE_SENT,
-    refuses: { 400: ['VALIDATION_FAILED', 'REDIRECT_NOT_ALLOWED'], ...CODE_LOGIN_OFF, ...SENT_RECENTLY },
+    errors: { 400: ['VALIDATION_FAILED', 'REDIRECT_NOT_ALLOWED'], ...CODE_LOGIN_OFF, ...SENT_RECENTLY },
     handle({ app, ctx, caller, project, body: { email: given, redirect } }) {
       const email = normaliseEmail(given);
       return sendLoginCode(app, project, email, { asker: askerOf(app, caller, ctx, email), redirect });
@@ -58,7 +58,7 @@ export const CODE_ROUTES: readonly Route[] = [
     body: openObject({ email: EMAIL, otp: OTP }),
     example: { email: 'ada@example.com', otp: '123456' },
     answers: signedIn(),
-    refuses: {
+    errors: {
       400: ['VALIDATION_FAILED', 'OTP_INVALID'],
       401: ['MFA_REQUIRED', 'INVALID_CREDENTIALS'],
       403: ['CODE_LOGIN_OFF', 'ACCOUNT_DISABLED', 'QUOTA_EXCEEDED'],
@@ -79,7 +79,7 @@ export const CODE_ROUTES: readonly Route[] = [
     body: openObject({ email: EMAIL }),
     example: { email: 'ada@example.com' },
     answers: CODE_SENT,
-    refuses: { 400: ['VALIDATION_FAILED'], 403: ['QUOTA_EXCEEDED'], ...SENT_RECENTLY },
+    errors: { 400: ['VALIDATION_FAILED'], 403: ['QUOTA_EXCEEDED'], ...SENT_RECENTLY },
     handle({ app, ctx, caller, project, body }) {
       const email = normaliseEmail(body.email);
       return sendAskedCode(app, project, 'password-reset', email, { asker: askerOf(app, caller, ctx, email) });
@@ -94,7 +94,7 @@ export const CODE_ROUTES: readonly Route[] = [
     body: openObject({ email: EMAIL, otp: OTP, newPassword: NEW_PASSWORD }),
     example: { email: 'ada@example.com', otp: '123456', newPassword: 'staple correct horse' },
     answers: done('Password changed; please sign in'),
-    refuses: { 400: ['VALIDATION_FAILED', 'OTP_INVALID'], 503: ['BUSY'] },
+    errors: { 400: ['VALIDATION_FAILED', 'OTP_INVALID'], 503: ['BUSY'] },
     handle({ app, ctx, caller, project, body }) {
       const email = normaliseEmail(body.email);
       return resetPassword(app, project, { ...body, email }, clientOf(ctx), askerOf(app, caller, ctx, email));
@@ -110,7 +110,7 @@ export const CODE_ROUTES: readonly Route[] = [
     body: openObject({ email: EMAIL, otp: OTP }),
     example: { email: 'ada@example.com', otp: '123456' },
     answers: done(CONFIRMED),
-    refuses: { 400: ['VALIDATION_FAILED', 'OTP_INVALID'], 409: ['EMAIL_TAKEN'] },
+    errors: { 400: ['VALIDATION_FAILED', 'OTP_INVALID'], 409: ['EMAIL_TAKEN'] },
     async handle({ app, ctx, caller, project, body }) {
       const input = { ...body, email: normaliseEmail(body.email) };
       const asker = askerOf(app, caller, ctx, input.email);
@@ -126,7 +126,7 @@ export const CODE_ROUTES: readonly Route[] = [
     body: openObject({ email: EMAIL }),
     example: { email: 'ada@example.com' },
     answers: CODE_SENT,
-    refuses: { 400: ['VALIDATION_FAILED'], 403: ['QUOTA_EXCEEDED'], ...SENT_RECENTLY },
+    errors: { 400: ['VALIDATION_FAILED'], 403: ['QUOTA_EXCEEDED'], ...SENT_RECENTLY },
     handle({ app, ctx, caller, project, body }) {
       const email = normaliseEmail(body.email);
       return resendCodes(app, project, email, askerOf(app, caller, ctx, email));

@@ -32,7 +32,7 @@ export const SEND_INVITE = route('POST /api/userAuth/invites', {
   }),
   example: { email: 'grace@example.com', redirect: 'https://shop.example/join', roles: ['editor'] },
   answers: created(INVITE, 'Invitation mailed'),
-  refuses: {
+  errors: {
     400: ['VALIDATION_FAILED', 'INVALID_EMAIL', 'REDIRECT_NOT_ALLOWED', 'INVALID_INVITE'],
     403: ['QUOTA_EXCEEDED'],
     404: ['COLLECTION_NOT_FOUND'],
@@ -80,7 +80,7 @@ export const INVITE_ROUTES: readonly Route[] = [
     body: openObject({ token: TOKEN }),
     example: { token: 'from the address in the mail' },
     answers: ok(USER, 'Invitation accepted'),
-    refuses: {
+    errors: {
       400: ['VALIDATION_FAILED'],
       403: ['EMAIL_MISMATCH', 'QUOTA_EXCEEDED'],
       404: ['INVITE_NOT_FOUND', 'COLLECTION_NOT_FOUND'],
@@ -98,7 +98,7 @@ export const INVITE_ROUTES: readonly Route[] = [
     body: openObject({ token: TOKEN }),
     example: { token: 'from the address in the mail' },
     answers: ok(object({ email: TEXT, roles: arrayOf(TEXT), expiresAt: MOMENT }), 'Invitation'),
-    refuses: { 400: ['VALIDATION_FAILED'], 404: ['INVITE_NOT_FOUND'] },
+    errors: { 400: ['VALIDATION_FAILED'], 404: ['INVITE_NOT_FOUND'] },
     async handle({ app, ctx, project, body: { token } }) {
       ctx.set('Cache-Control', 'no-store');
       const { email, roles, expiresAt } = presentInvite(await requireInvite(app, project, token));

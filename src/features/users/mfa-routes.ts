@@ -14,12 +14,12 @@ import { completeWithFactor } from './sign-in/complete-sign-in.js';
 const RECOVERY_CODES = object({
   recoveryCodes: { ...arrayOf(text({ examples: ['abcde-fgh23'] })), description: 'Shown once; each works once.' },
 });
-const ENROL_REFUSALS = {
+const ENROL_ERRORS = {
   ...STEP_UP_ERRORS,
   403: [...STEP_UP_ERRORS[403], 'MFA_OFF', 'EMAIL_UNVERIFIED'],
   409: ['TOTP_ENROLLED', 'CHANGED_MEANWHILE'],
 };
-const ENROLLED_REFUSALS = { ...STEP_UP_ERRORS, 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'] };
+const ENROLLED_ERRORS = { ...STEP_UP_ERRORS, 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'] };
 
 /** The second factor of an account (accounts.md 4). */
 export const MFA_ROUTES: readonly Route[] = [
@@ -33,7 +33,7 @@ export const MFA_ROUTES: readonly Route[] = [
     body: openObject({ mfaToken: text({ minLength: 1, maxLength: 100 }), ...FACTOR_FIELDS }),
     example: { mfaToken: 'from MFA_REQUIRED', totp: '123456' },
     answers: signedIn(),
-    refuses: {
+    errors: {
       401: ['MFA_TOKEN_INVALID', 'MFA_CODE_INVALID', 'PASSKEY_INVALID', 'INVALID_CREDENTIALS'],
       403: ['ACCOUNT_DISABLED', 'PASSKEYS_OFF'],
       423: ['ACCOUNT_LOCKED'],
@@ -76,7 +76,7 @@ export const MFA_ROUTES: readonly Route[] = [
     body: STEP_UP_BODY,
     bodyIsOptional: true,
     answers: ok(object({ secret: TEXT, uri: TEXT }), 'Confirm with a code of the app'),
-    refuses: ENROL_REFUSALS,
+    errors: ENROL_ERRORS,
     async handle({ app, ctx, project, user, session, body }) {
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       ctx.set('Cache-Control', 'no-store');
@@ -92,10 +92,10 @@ export const MFA_ROUTES: readonly Route[] = [
     body: openObject({ code: text({ minLength: 1, maxLength: 20, wellFormed: true, examples: ['123456'] }) }),
     example: { code: '123456' },
     answers: ok(RECOVERY_CODES, 'Authenticator app enrolled'),
-    refuses: {
+    errors: {
       400: ['VALIDATION_FAILED', 'MFA_CODE_INVALID'],
       403: ['STEP_UP_REQUIRED', 'MFA_OFF', 'EMAIL_UNVERIFIED'],
-      409: ENROL_REFUSALS[409],
+      409: ENROL_ERRORS[409],
     },
     async handle({ app, ctx, project, user, session, body: { code } }) {
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, {});
@@ -111,7 +111,7 @@ export const MFA_ROUTES: readonly Route[] = [
     body: STEP_UP_BODY,
     bodyIsOptional: true,
     answers: done('Authenticator app removed'),
-    refuses: ENROLLED_REFUSALS,
+    errors: ENROLLED_ERRORS,
     async handle({ app, ctx, project, user, session, body }) {
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       await removeTotp(app, project, user);
@@ -125,7 +125,7 @@ export const MFA_ROUTES: readonly Route[] = [
     body: STEP_UP_BODY,
     bodyIsOptional: true,
     answers: ok(RECOVERY_CODES, 'New recovery codes'),
-    refuses: ENROLLED_REFUSALS,
+    errors: ENROLLED_ERRORS,
     async handle({ app, ctx, project, user, session, body }) {
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       ctx.set('Cache-Control', 'no-store');

@@ -63,7 +63,7 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
       object({ success: oneOf(true), accessToken: TEXT, token: text({ deprecated: true }), expiresIn: TEXT }),
       'A new access token',
     ),
-    refuses: STEP_UP_ERRORS,
+    errors: STEP_UP_ERRORS,
     async handle({ app, ctx, project, user, session, body }) {
       ctx.set('Cache-Control', 'no-store');
       const accessToken = await stepUp(app, project, { user, session, ip: ctx.ip }, body);
@@ -76,7 +76,7 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
     summary: 'Send a re-authentication code by email',
     access: ENROLLING,
     answers: done('A code is on its way to the address of the account'),
-    refuses: { 403: ['EMAIL_UNVERIFIED'], 429: ['CODE_SENT_RECENTLY'] },
+    errors: { 403: ['EMAIL_UNVERIFIED'], 429: ['CODE_SENT_RECENTLY'] },
     async handle({ app, ctx, caller, project, user }) {
       if (user.email === undefined) throw forbidden('EMAIL_UNVERIFIED', 'The account has no address yet');
       await sendAskedCode(app, project, 'login', user.email, { asker: askerOf(app, caller, ctx, user.email) });
@@ -92,7 +92,7 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
     body: STEP_UP_BODY,
     bodyIsOptional: true,
     answers: done('The account is deleted'),
-    refuses: { ...STEP_UP_ERRORS, 404: ['USER_NOT_FOUND'], 409: ['DOCUMENT_REFERRED_TO'] },
+    errors: { ...STEP_UP_ERRORS, 404: ['USER_NOT_FOUND'], 409: ['DOCUMENT_REFERRED_TO'] },
     async handle({ app, ctx, caller, project, user, session, body }) {
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       await deleteUser(app, project, user, { caller: endUserOf(caller) });
@@ -121,7 +121,7 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
     body: STEP_UP_BODY,
     bodyIsOptional: true,
     answers: ok(object({ ended: WHOLE }), 'Sessions ended'),
-    refuses: STEP_UP_ERRORS,
+    errors: STEP_UP_ERRORS,
     async handle({ app, ctx, project, user, session, params: { session: which }, body }) {
       if (which !== session) await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       return { ended: await endSession(app, project, user, which, session) };

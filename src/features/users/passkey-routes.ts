@@ -45,7 +45,7 @@ export const PASSKEY_ROUTES: readonly Route[] = [
       'Also for a passkey in MFA (`login/mfa`) and re-authentication (`step-up`). Valid once, for five minutes.',
     access: ANY_KEY,
     answers: plain(OPTIONS, 'Options of `navigator.credentials.get`'),
-    refuses: { 403: ['PASSKEYS_OFF'] },
+    errors: { 403: ['PASSKEYS_OFF'] },
     handle({ app, ctx, project }) {
       ctx.set('Cache-Control', 'no-store');
       return beginPasskeyLogin(app, project);
@@ -60,7 +60,7 @@ export const PASSKEY_ROUTES: readonly Route[] = [
     body: openObject({ response: ASSERTION }),
     example: { response: EXAMPLE },
     answers: signedIn(),
-    refuses: { 401: ['PASSKEY_INVALID', 'INVALID_CREDENTIALS'], 403: ['PASSKEYS_OFF', 'ACCOUNT_DISABLED'] },
+    errors: { 401: ['PASSKEY_INVALID', 'INVALID_CREDENTIALS'], 403: ['PASSKEYS_OFF', 'ACCOUNT_DISABLED'] },
     async handle({ app, ctx, project, body: { response } }) {
       const { user, uses } = await checkPasskey(app, project, response);
       if (user[HIDDEN_FIELD].disabledAt) {
@@ -80,7 +80,7 @@ export const PASSKEY_ROUTES: readonly Route[] = [
     body: STEP_UP_BODY,
     bodyIsOptional: true,
     answers: plain(OPTIONS, 'Options of `navigator.credentials.create`'),
-    refuses: {
+    errors: {
       ...STEP_UP_ERRORS,
       403: [...STEP_UP_ERRORS[403], 'EMAIL_UNVERIFIED'],
       409: ['TOO_MANY_PASSKEYS'],
@@ -99,7 +99,7 @@ export const PASSKEY_ROUTES: readonly Route[] = [
     body: openObject({ response: REGISTRATION, 'name?': NAME }),
     example: { response: EXAMPLE, name: 'Laptop' },
     answers: created(PASSKEY, 'Passkey registered'),
-    refuses: {
+    errors: {
       400: ['VALIDATION_FAILED', 'PASSKEY_INVALID'],
       403: ['PASSKEYS_OFF', 'QUOTA_EXCEEDED'],
       409: ['PASSKEY_KNOWN', 'TOO_MANY_PASSKEYS'],
@@ -130,7 +130,7 @@ export const PASSKEY_ROUTES: readonly Route[] = [
     body: openObject({ name: NAME }),
     example: { name: 'Laptop' },
     answers: ok(PASSKEY, 'Passkey named'),
-    refuses: { 400: ['VALIDATION_FAILED'] },
+    errors: { 400: ['VALIDATION_FAILED'] },
     async handle({ app, project, user, params: { passkey: _id }, body: { name } }) {
       const passkey = (await listPasskeys(app, project, user)).find((each) => each._id === _id);
       if (!passkey) throw missing('PASSKEY_NOT_FOUND', 'The account has no such passkey');
@@ -149,7 +149,7 @@ export const PASSKEY_ROUTES: readonly Route[] = [
     body: STEP_UP_BODY,
     bodyIsOptional: true,
     answers: done('Passkey removed; all other sessions have ended'),
-    refuses: { ...STEP_UP_ERRORS, 409: ['LAST_SIGN_IN_METHOD', 'CHANGED_MEANWHILE'] },
+    errors: { ...STEP_UP_ERRORS, 409: ['LAST_SIGN_IN_METHOD', 'CHANGED_MEANWHILE'] },
     async handle({ app, ctx, project, user, session, params: { passkey }, body }) {
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       await removePasskey(app, project, user, passkey, session);

@@ -21,7 +21,7 @@ const EMAIL_PENDING = 'Profile updated; the new e-mail address counts once the c
 const EMAIL_PENDING_UNMAILED =
   'Profile updated; no code was mailed to the new e-mail address, as one was a moment ago or too many were today: ask again later';
 
-const UPDATE_REFUSALS = {
+const UPDATE_ERRORS = {
   400: ['VALIDATION_FAILED', 'CURRENT_PASSWORD_REQUIRED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
   401: ['INVALID_CREDENTIALS', 'MFA_CODE_INVALID'],
   403: ['QUOTA_EXCEEDED', 'STEP_UP_REQUIRED'],
@@ -46,7 +46,7 @@ const changeProfile = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
       object({ success: oneOf(true), data: USER, 'pendingEmail?': orNull(TEXT), message: TEXT }),
       'The user; `pendingEmail` is the new address that waits for its code',
     ),
-    refuses: UPDATE_REFUSALS,
+    errors: UPDATE_ERRORS,
     async handle({ app, ctx, caller, project, user, session, body }) {
       const editor = { setter: setterOf(caller), ip: ctx.ip, session, caller };
       // It has a password tried and mails sent, like a sign-in.
@@ -68,7 +68,7 @@ const changeProfile = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
     },
   });
 
-const PASSWORD_REFUSALS = {
+const PASSWORD_ERRORS = {
   400: ['VALIDATION_FAILED'],
   401: ['INVALID_CREDENTIALS', 'MFA_CODE_INVALID'],
   403: ['STEP_UP_REQUIRED'],
@@ -88,7 +88,7 @@ const changePasswordBy = (method: 'POST' | 'PUT', id: string, summary: string) =
     body: openObject({ currentPassword: PASSWORD, newPassword: NEW_PASSWORD, ...FACTOR_FIELDS }),
     example: { currentPassword: 'correct horse battery', newPassword: 'staple correct horse' },
     answers: done('Password changed; all other sessions have ended'),
-    refuses: PASSWORD_REFUSALS,
+    errors: PASSWORD_ERRORS,
     async handle({ app, ctx, project, user, session, body: { currentPassword, newPassword, ...factor } }) {
       const proving = { user, session, ip: ctx.ip };
       if ((await findLevel(app, project, user)) === 2) await requireStepUp(app, project, proving, factor);
@@ -134,7 +134,7 @@ export const PROFILE_ROUTES: readonly Route[] = [
     answers: done('Identity unlinked; all other sessions have ended'),
     body: STEP_UP_BODY,
     bodyIsOptional: true,
-    refuses: { ...STEP_UP_ERRORS, 409: ['LAST_SIGN_IN_METHOD', 'CHANGED_MEANWHILE'] },
+    errors: { ...STEP_UP_ERRORS, 409: ['LAST_SIGN_IN_METHOD', 'CHANGED_MEANWHILE'] },
     async handle({ app, ctx, project, user, session, params, body }) {
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       await unlinkIdentity(app, project, user, params.provider, session);

@@ -36,7 +36,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     openBody: NEW_USER,
     example: { email: 'ada@example.com', password: 'correct horse battery', name: 'Ada' },
     answers: signedIn(201),
-    refuses: {
+    errors: {
       400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
       401: ['INVALID_CREDENTIALS'],
       403: ['QUOTA_EXCEEDED'],
@@ -61,7 +61,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     bodyIsOptional: true,
     example: { name: 'Visitor' },
     answers: signedIn(201),
-    refuses: {
+    errors: {
       400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
       403: ['ANONYMOUS_OFF'],
       409: ['DOCUMENT_CHANGING'],
@@ -82,7 +82,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     body: openObject({ email: EMAIL, password: PASSWORD }),
     example: { email: 'ada@example.com', password: 'correct horse battery' },
     answers: signedIn(),
-    refuses: {
+    errors: {
       400: ['VALIDATION_FAILED'],
       401: ['INVALID_CREDENTIALS', 'MFA_REQUIRED'],
       403: ['ACCOUNT_DISABLED', 'QUOTA_EXCEEDED'],
@@ -104,7 +104,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     rate: 'refresh',
     headers: { ...REFRESH_TOKEN, ...REFRESH_MODE },
     answers: { ...plain(object({ success: oneOf(true), ...TOKEN_FIELDS }), 'New tokens'), headers: TOKEN_HEADERS },
-    refuses: { 401: ['REFRESH_INVALID', 'REFRESH_REUSED', 'COOKIE_NOT_ACCEPTED'] },
+    errors: { 401: ['REFRESH_INVALID', 'REFRESH_REUSED', 'COOKIE_NOT_ACCEPTED'] },
     async handle({ app, ctx, project }) {
       const presented = readRefreshToken(app, ctx, project);
       if (presented.by === null && ctx.get('sec-fetch-site') === 'cross-site') throw cookieStayedBehind();
@@ -127,7 +127,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     rate: 'plain',
     headers: REFRESH_TOKEN,
     answers: done('Signed out'),
-    refuses: { 401: ['COOKIE_NOT_ACCEPTED'] },
+    errors: { 401: ['COOKIE_NOT_ACCEPTED'] },
     async handle({ app, ctx, caller, project }) {
       const { token: refreshToken } = readRefreshToken(app, ctx, project);
       await logOut(app, project, { refreshToken, session: sessionOf(caller) });

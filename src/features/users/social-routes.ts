@@ -68,7 +68,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
       code_challenge_method: parameter('Only S256', oneOf('S256')),
     },
     answers: own(302, 'To the provider', undefined, { Location: 'The provider’s page' }),
-    refuses: { 400: ['REDIRECT_NOT_ALLOWED', 'INVALID_QUERY'], 403: ['QUOTA_EXCEEDED'] },
+    errors: { 400: ['REDIRECT_NOT_ALLOWED', 'INVALID_QUERY'], 403: ['QUOTA_EXCEEDED'] },
     async handle({ app, ctx, project, params: { provider }, query }) {
       const { redirect, state, code_challenge: challenge, code_challenge_method: method } = query;
       if (method !== undefined && challenge === undefined) {
@@ -99,7 +99,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     answers: own(302, 'Back to the application', undefined, {
       Location: 'The address with `rtCode` or `error`; with `#token=` too where the provider’s settings say so',
     }),
-    refuses: { 400: ['SOCIAL_STATE_INVALID'], 403: ['QUOTA_EXCEEDED'] },
+    errors: { 400: ['SOCIAL_STATE_INVALID'], 403: ['QUOTA_EXCEEDED'] },
     async handle({ app, ctx, params: { provider } }) {
       const query = new URLSearchParams(ctx.querystring);
       const name = attemptCookie(query.get('state') ?? '');
@@ -116,7 +116,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     params: PROVIDER,
     ownBody: { content: { [FORM_TYPE]: { type: 'object' } }, isRead: true },
     answers: own(303, 'To the same address by GET', undefined, { Location: 'The address with the fields of the form' }),
-    refuses: { 400: ['SOCIAL_STATE_INVALID', 'INVALID_BODY'], 408: ['REQUEST_TIMEOUT'], 413: ['BODY_TOO_LARGE'] },
+    errors: { 400: ['SOCIAL_STATE_INVALID', 'INVALID_BODY'], 408: ['REQUEST_TIMEOUT'], 413: ['BODY_TOO_LARGE'] },
     async handle({ app, ctx, params: { provider } }) {
       const form = new URLSearchParams((await admission(app).read(ctx, MAX_FORM_BYTES, 'INVALID_BODY')).toString());
       await requireAttempt(app, provider, form.get('state') ?? '');
@@ -140,7 +140,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     }),
     example: { idToken: 'from the provider', nonce: 'kept by the app' },
     answers: signedIn(),
-    refuses: {
+    errors: {
       400: ['VALIDATION_FAILED'],
       401: ['ID_TOKEN_INVALID', 'MFA_REQUIRED'],
       403: ['ACCOUNT_DISABLED', 'EMAIL_UNVERIFIED', 'PROFILE_INCOMPLETE'],
@@ -171,7 +171,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     bodyIsOptional: true,
     example: { redirect: 'https://shop.example/account', currentPassword: 'correct horse battery' },
     answers: ok(object({ url: TEXT }), 'Send the browser there'),
-    refuses: { ...STEP_UP_ERRORS, 400: [...STEP_UP_ERRORS[400], 'REDIRECT_NOT_ALLOWED'] },
+    errors: { ...STEP_UP_ERRORS, 400: [...STEP_UP_ERRORS[400], 'REDIRECT_NOT_ALLOWED'] },
     async handle({ app, ctx, project, user, session, params: { provider }, body }) {
       const { redirect, state, code_challenge: challenge, ...proof } = body;
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, proof);
@@ -195,7 +195,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     body: CODE,
     example: { rtCode: 'the value from the address' },
     answers: ok(IDENTITY, 'Identity linked'),
-    refuses: { 400: ['VALIDATION_FAILED', 'SOCIAL_CODE_INVALID'], 409: ['IDENTITY_TAKEN', 'CHANGED_MEANWHILE'] },
+    errors: { 400: ['VALIDATION_FAILED', 'SOCIAL_CODE_INVALID'], 409: ['IDENTITY_TAKEN', 'CHANGED_MEANWHILE'] },
     async handle({ app, project, user, body: { rtCode, code_verifier: codeVerifier = null } }) {
       return presentIdentity(await finishLink(app, project, user, { rtCode, codeVerifier }));
     },
@@ -210,7 +210,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     body: CODE,
     example: { rtCode: 'the value from the address' },
     answers: signedIn(),
-    refuses: {
+    errors: {
       400: ['VALIDATION_FAILED'],
       401: ['SOCIAL_CODE_INVALID', 'INVALID_CREDENTIALS', 'MFA_REQUIRED'],
       403: ['QUOTA_EXCEEDED'],

@@ -124,7 +124,7 @@ export const DELIVERY_ROUTES: RouteList = {
         ...PAGE,
       },
       answers: ok(object({ items: arrayOf(DELIVERY), next: orNull(TEXT) }), 'Deliveries'),
-      refuses: { 400: ['INVALID_QUERY'] },
+      errors: { 400: ['INVALID_QUERY'] },
       async handle({ app, project, query }) {
         const { items, next } = await listProjectDeliveries(app, project, query);
         return { items: items.map(presentDelivery), next };
@@ -165,7 +165,7 @@ export const WEBHOOK_ROUTES: RouteList = {
         object({ ...FIELDS, secret: SECRET }, 'CreatedWebhook'),
         'Webhook created. The secret is shown only now.',
       ),
-      refuses: { 400: BAD_SETTINGS, 403: ['WEBHOOK_LIMIT'] },
+      errors: { 400: BAD_SETTINGS, 403: ['WEBHOOK_LIMIT'] },
       async handle({ app, project, body }) {
         const { webhook, secret } = await addWebhook(app, project, body);
         // It is null only for a webhook that was there already, which cannot be asked for here.
@@ -201,7 +201,7 @@ export const WEBHOOK_ROUTES: RouteList = {
       ),
       example: { enabled: false },
       answers: ok(WEBHOOK, 'Webhook updated'),
-      refuses: { 400: BAD_SETTINGS },
+      errors: { 400: BAD_SETTINGS },
       async handle({ app, project, params, body }) {
         return presentWebhook(await editWebhook(app, project, params.id, body));
       },
@@ -251,7 +251,7 @@ export const WEBHOOK_ROUTES: RouteList = {
         ...PAGE,
       },
       answers: ok(object({ items: arrayOf(DELIVERY), next: orNull(TEXT) }), 'Deliveries'),
-      refuses: { 400: ['INVALID_QUERY'] },
+      errors: { 400: ['INVALID_QUERY'] },
       async handle({ app, project, params, query }) {
         const { items, next } = await listDeliveries(app, project, params.id, query);
         return { items: items.map(presentDelivery), next };
@@ -273,7 +273,7 @@ export const WEBHOOK_ROUTES: RouteList = {
       summary: 'Count the deliveries of the last 24 hours by state',
       access: PROJECT_OPERATOR,
       answers: ok(object({ pending: WHOLE, delivered: WHOLE, failed: WHOLE }), 'Counts'),
-      refuses: { 400: ['QUERY_TIMEOUT'] },
+      errors: { 400: ['QUERY_TIMEOUT'] },
       handle: ({ app, project, params }) => countDeliveries(app, project, params.id),
     }),
     route('POST /api/projects/:projectId/webhooks/:id/deliveries/:deliveryId/replay', {
@@ -281,7 +281,7 @@ export const WEBHOOK_ROUTES: RouteList = {
       summary: 'Deliver an event once more',
       access: projectOwner('webhook replay'),
       answers: accepted(DELIVERY, 'Delivery queued again'),
-      refuses: { 409: ['WEBHOOK_DISABLED', 'PAYLOAD_REMOVED'] },
+      errors: { 409: ['WEBHOOK_DISABLED', 'PAYLOAD_REMOVED'] },
       async handle({ app, project, params }) {
         return presentDelivery(await replayDelivery(app, project, params.id, params.deliveryId));
       },

@@ -2,14 +2,14 @@ import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { abandoned } from '../../errors.js';
 import type { FairLimiter, Tenant } from '../../fair-limiter.js';
-import { observeTurns, turn, waitingForTurns } from '../../turns.js';
+import { observeTurns, turn, waitingForTurns } from '../../scheduler.js';
 import { clientSignal } from '../requests/client-signal.js';
 import { countValues } from '../requests/count-values.js';
 import { parseJson, requireFewValues, type BodyLimit } from '../requests/read-body.js';
 import { declaredLength, JSON_TYPES, readBytes } from '../requests/read-bytes.js';
 import { collectSooner } from './collect-sooner.js';
 import { tenantOf } from './tenants.js';
-import { type LoadRefusal, openStage, refusalReport } from './refusals.js';
+import { type LoadRejection, openStage, rejectionReport } from './rejections.js';
 import { estimateBody, estimateMemory, estimateQuery, estimateScan, TurnRatios } from './weights.js';
 
 /** Bodies that arrive, for each request that may be under way. */
@@ -41,13 +41,13 @@ export class Admission {
   readonly work: FairLimiter;
 
   /** Notes a refusal because of load in log and metrics. */
-  readonly report: (refusal: LoadRefusal) => void;
+  readonly report: (refusal: LoadRejection) => void;
 
   constructor(app: AdmissionApp, waitMs = WAIT_FOR_FLIGHT_MS) {
     const { maxInFlight, bodyBudgetBytes } = app.config;
-    this.report = refusalReport(app);
+    this.report = rejectionReport(app);
     const room = (stage: string, unit: string, most: number, maxWaitMs: number): FairLimiter =>
-      openStage({ stage, unit, most, maxWaitMs, maxWaiting: maxInFlight, onRefusal: this.report });
+      openStage({ stage, unit, most, maxWaitMs, maxWaiting: maxInFlight, onRejection: this.report });
     this.flights = room('under way', 'requests', maxInFlight, waitMs);
     this.arriving = room('arriving', 'requests', maxInFlight * ARRIVING_TIMES, waitMs);
     this.bytes = room('arriving', 'bytes', bodyBudgetBytes, WAIT_TO_ARRIVE_MS);

@@ -2,7 +2,7 @@ import type Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import type { Tenant } from '../../fair-limiter.js';
-import { OURS } from '../../turns.js';
+import { OURS } from '../../scheduler.js';
 import { partsOf, sendParts, type Part } from './send-parts.js';
 
 /** JSON that is ready to be sent: a text in `latin1` stands for bytes that are UTF-8 already. */

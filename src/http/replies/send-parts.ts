@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Tenant } from '../../fair-limiter.js';
-import { ownTurn } from '../../turns.js';
+import { ownTurn } from '../../scheduler.js';
 
 /** A piece of a body: bytes, or `latin1` text that stands for them. */
 export type Part = string | Buffer;

@@ -45,12 +45,12 @@ export function widerNetwork(network: string): string | null {
  * when a request comes that seems to have passed one.
  */
 export function readClientAddress(hops: number, onIgnored: () => void): (ctx: Context) => void {
-  let toldOf = hops > 0;
+  let optionOf = hops > 0;
   return (ctx) => {
     const forwardedFor = hops > 0 ? ctx.get('x-forwarded-for') : '';
     ctx.request.ip = clientAddress(ctx.req.socket.remoteAddress ?? '', forwardedFor, hops);
-    if (toldOf || ctx.req.headers['x-forwarded-for'] === undefined) return;
-    toldOf = true;
+    if (optionOf || ctx.req.headers['x-forwarded-for'] === undefined) return;
+    optionOf = true;
     onIgnored();
   };
 }

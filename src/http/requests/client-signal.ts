@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Context } from 'koa';
 import { invalid } from '../../errors.js';
-import { setAddress } from '../../turns.js';
+import { setAddress } from '../../scheduler.js';
 import { clientNetwork } from './client-address.js';
 
 const signals = new WeakMap<Socket, AbortSignal>();

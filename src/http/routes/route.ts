@@ -19,10 +19,10 @@ import {
 } from '../../platform/schema/schema.js';
 
 /** Codes of refusals by status, as `code` in the body of an error. */
-export type Refusals = Readonly<Record<number, readonly string[]>>;
+export type RouteErrors = Readonly<Record<number, readonly string[]>>;
 
 /** Of every route that reads a JSON body. */
-export const JSON_REFUSALS: Refusals = {
+export const JSON_ERRORS: RouteErrors = {
   400: ['INVALID_JSON', 'INVALID_BODY', 'VALIDATION_FAILED'],
   408: ['REQUEST_TIMEOUT'],
   413: ['BODY_TOO_LARGE', 'TOO_MANY_VALUES', 'TOO_MANY_KEYS'],
@@ -51,7 +51,7 @@ export interface Access<Given extends object = object> {
   note: string;
   /** Ways to get in, any of which suffices; each names all the schemes that it needs together. */
   security: readonly (readonly SecurityScheme[])[];
-  refuses: Refusals;
+  errors: RouteErrors;
   /** Absent where no key is looked for: it must not choose the limit then. */
   keyIn?: KeyPlace;
   /** The words under which each request is recorded in the audit log; absent where none is. */
@@ -70,7 +70,7 @@ export interface Access<Given extends object = object> {
 }
 
 /** Nobody has to say who asks. */
-export const PUBLIC: Access = { note: 'No authentication.', security: [], refuses: {} };
+export const PUBLIC: Access = { note: 'No authentication.', security: [], errors: {} };
 
 /** A parameter of the path, the query or the headers. */
 export interface Parameter<T = unknown> {
@@ -81,8 +81,8 @@ export interface Parameter<T = unknown> {
   cap?: number;
   /** Stands for any number of query parameters: the properties of an object. The handler reads them itself. */
   isOpen?: boolean;
-  /** Refusals that every route with this parameter has because of it. */
-  refuses?: Refusals;
+  /** Errors that every route with this parameter has because of it. */
+  errors?: RouteErrors;
 }
 
 export type Parameters = Readonly<Record<string, Parameter>>;
@@ -247,7 +247,7 @@ export interface RouteDefinition<
   ownBody?: OwnBody;
   answers: A;
   /** Beyond those that access, path, body and limits bring with them. */
-  refuses?: Refusals;
+  errors?: RouteErrors;
   handle(
     input: { app: App; ctx: RouteContext; params: ParamsOf<Path>; query: QueryOf<Query>; body: Body } & Given,
   ): Promise<Returned<A> | Said<Returned<A>>> | Returned<A> | Said<Returned<A>>;
@@ -334,7 +334,7 @@ export interface RouteList {
 
 /** A part of a path that names something; 404 with the code `unknown` when nothing has that name. */
 export function naming(description: string, unknown: string, schema: Schema<string> = TEXT): Parameter<string> {
-  return { description, schema, refuses: { 404: [unknown] } };
+  return { description, schema, errors: { 404: [unknown] } };
 }
 
 export function parameter<const S extends Schema>(description: string, schema: S) {

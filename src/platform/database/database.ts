@@ -28,7 +28,7 @@ import type {
 import type { Config } from '../../config/config.js';
 import { databaseInAddress } from '../../config/setting-readers.js';
 import { type AppError, conflict, invalid, unavailable } from '../../errors.js';
-import { addressOf, ownTurn } from '../../turns.js';
+import { addressOf, ownTurn } from '../../scheduler.js';
 import { makeDirectory, syncPath } from '../durable-files.js';
 import { readSize, type CollectionSize } from './collection-size.js';
 import { loadDriver } from './mongodb-driver.js';
@@ -362,7 +362,7 @@ async function openEmbedded(config: Config): Promise<Database> {
           return (await engine.listen(address, report)).uri;
         } catch (error) {
           if (!(error instanceof ListenError)) throw error;
-          throw invalid('DOOR_CLOSED', `BSVC_ENGINE_LISTEN cannot be opened: ${error.message}`, { cause: error });
+          throw invalid('LISTEN_FAILED', `BSVC_ENGINE_LISTEN cannot be opened: ${error.message}`, { cause: error });
         }
       },
       listOtherProcesses: () => engine.processes().filter((pid) => pid !== process.pid),

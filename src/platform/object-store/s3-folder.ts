@@ -5,7 +5,7 @@ import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, PutObjectC
 import { openS3Client, rethrow, within, type OwnBucketAccess } from './s3-client.js';
 import { bucketError, isAbsent } from './s3-errors.js';
 
-/** Whole files below one prefix of a bucket. Trouble is thrown as 503 STORAGE_UNAVAILABLE or STORAGE_REFUSED. */
+/** Whole files below one prefix of a bucket. Errors are thrown as 503 STORAGE_UNAVAILABLE or STORAGE_REFUSED. */
 export interface S3Folder {
   list(): Promise<{ name: string; bytes: number }[]>;
   /** One PUT: at most 5 GiB. */

@@ -92,7 +92,7 @@ const THREAD = `
   const KILLED = 'the main thread hangs: the process ends itself, to be restarted (BSVC_WATCHDOG)';
   const LEFT = 'the main thread hangs: nothing is answered. As no supervisor is known to restart this process (BSVC_WATCHDOG), it is left alone for ' +
     Math.round(graceMs / 1000) + ' s before it ends itself';
-  const tellAndEnd = () => {
+  const reportAndExit = () => {
     isOver = true;
     log(KILLED, {}, end);
     setTimeout(end, 500);
@@ -118,7 +118,7 @@ const THREAD = `
       isTold = false;
       return;
     }
-    if (hangsMs >= patienceMs + graceMs) return tellAndEnd();
+    if (hangsMs >= patienceMs + graceMs) return reportAndExit();
     if (isTold) return;
     isTold = true;
     findPlace((at) => log(LEFT, { at }, () => {}));

@@ -102,7 +102,7 @@ export const PASSES: Record<Pass, Record<CallerName, string>> = {
     'disabled user': '401 TOKEN_INVALID',
     operator: 'in',
     viewer: 'in',
-    admin: '403 NOBODY_SIGNED_IN',
+    admin: '403 NOT_SIGNED_IN',
   },
   'an owner': {
     ...everyone('401 AUTH_REQUIRED'),

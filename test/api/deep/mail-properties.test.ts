@@ -5,7 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { drainJobs } from '../../world/jobs.js';
 import { updateProject } from '../../world/projects.js';
 import { mailLogStore } from '../../world/stored.js';
-import { mailUsageStore, readSlots, reserveSlots, settleSlots } from '../../../src/features/mail/sending/mail-slots.js';
+import {
+  mailUsageStore,
+  readMailQuota,
+  reserveMailQuota,
+  commitMailQuota,
+} from '../../../src/features/mail/sending/mail-quota.js';
 import { sweepMail } from '../../../src/features/mail/sending/sweep-mail.job.js';
 import { runs } from '../../helpers/runs.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
@@ -118,12 +123,12 @@ describe('any sequence of what happens to the mail of a project', () => {
         const owner = await buildProject(test.app);
         await updateProject(test.app, owner.project.name, { limits: { mail: LIMIT } });
         const ids = Array.from({ length: USED_BEFORE }, () => new ObjectId());
-        await reserveSlots(test.app, owner.project, ids);
-        await settleSlots(test.app, owner.project._id, ids);
+        await reserveMailQuota(test.app, owner.project, ids);
+        await commitMailQuota(test.app, owner.project._id, ids);
         const before = provider.accepted.length;
         for (const one of actions) {
           refused += (await perform(owner, one)) === 429 ? 1 : 0;
-          const { used } = await readSlots(test.app, owner.project);
+          const { used } = await readMailQuota(test.app, owner.project);
           expect(used).toBeLessThanOrEqual(LIMIT);
           mostUsed = Math.max(mostUsed, used);
         }

@@ -5,7 +5,7 @@ import { drainJobs } from '../../world/jobs.js';
 import { type SignInSettings, changeProject } from '../../world/projects.js';
 import { COUNTERS, jobStore } from '../../world/stored.js';
 import { disableUser, requireUser, totpCode } from '../../world/users.js';
-import { findLetter, ONE_TIME_CODES } from '../../../src/features/users/codes/one-time-code.js';
+import { findPendingEmail, ONE_TIME_CODES } from '../../../src/features/users/codes/one-time-code.js';
 import { counterId } from '../../../src/features/users/counters.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { listenToCommands, type CommandLog } from '../../helpers/command-log.js';
@@ -75,7 +75,7 @@ const KINDS: Readonly<Record<string, (email: string) => Promise<unknown>>> = {
 /** Six digits that no mail held: not even by chance right for one address and wrong for another. */
 async function unsentCode(): Promise<string> {
   const ids = await test.app.db.collection<{ _id: string }>(ONE_TIME_CODES).find({}).toArray();
-  const letters = await Promise.all(ids.map(({ _id }) => findLetter(test.app, _id)));
+  const letters = await Promise.all(ids.map(({ _id }) => findPendingEmail(test.app, _id)));
   for (const letter of letters) if (letter) sent.add(letter.code);
   let code = 0;
   while (sent.has(String(code).padStart(6, '0'))) code++;

@@ -181,7 +181,9 @@ const copyOf = (side: Side, who: string): string[] =>
 /** A MongoDB appends changes to the log after their commits, so that one page may lack what the next one has. */
 const IS_LATER = process.env.BSVC_TEST_TRANSPORT === 'wire';
 
-/** Refusals because of who asks; which of them a foreign write gets is one of the codes that differ (rules.md 11). */
+/**
+ * Errors because of who asks; which of them a foreign write gets is one of the codes that differ (rules.md 11).
+ */
 const ACCESS = [401, 403, 404];
 const WRITES = ['create', 'bulk', 'update', 'trash', 'remove', 'recover'];
 

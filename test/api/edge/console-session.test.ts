@@ -509,7 +509,7 @@ describe('an act at the console that cannot be taken back', () => {
   it('is not confirmed by BSVC_ADMIN_TOKEN, which is nobody’s', async () => {
     const call = openOperatorClient(test, 'admin-token-for-tests');
     const answer = await call('post', '/api/admin/me/confirm', { password: 'admin-token-for-tests' }).expect(403);
-    expect(codeOf(answer)).toBe('NOBODY_SIGNED_IN');
+    expect(codeOf(answer)).toBe('NOT_SIGNED_IN');
   });
 });
 

@@ -2,7 +2,7 @@ import request from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { setMailSettings, updateProject } from '../../world/projects.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
-import { slotsUsed } from '../../helpers/mail-slots.js';
+import { slotsUsed } from '../../helpers/mail-quota.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 

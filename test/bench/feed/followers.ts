@@ -70,7 +70,7 @@ export interface RestartFigures {
   open: number;
   /** Processor time of the service for each that came back. */
   microsEach: number;
-  /** Refusals by their status. */
+  /** Errors by their status. */
   refused: Record<string, number>;
 }
 

@@ -1,15 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { App } from '../../../src/app.js';
 import { mailLogStore } from '../../../src/features/mail/mail-log.js';
-import { mailUsageStore } from '../../../src/features/mail/sending/mail-slots.js';
-import { sendMailOnce, sendBatch } from '../../../src/features/mail/sending/once.js';
+import { mailUsageStore } from '../../../src/features/mail/sending/mail-quota.js';
+import { sendMailIdempotently, sendBatch } from '../../../src/features/mail/sending/idempotent-send.js';
 import { sendMail } from '../../../src/features/mail/sending/send-mail.js';
 import { projectStore } from '../../../src/features/projects/project-store.js';
 import { REPEATED_REQUESTS } from '../../../src/features/quota/kept-records.js';
 import { jobStore } from '../../../src/platform/jobs/job.js';
 import type { OutgoingMail, SendOutcome } from '../../../src/platform/mail-provider/mail-provider.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
-import { slotsUsed } from '../../helpers/mail-slots.js';
+import { slotsUsed } from '../../helpers/mail-quota.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 let test: TestApp;
@@ -118,7 +118,7 @@ it('a mail that its project has no room to keep is refused, and takes no slot', 
 describe('the second attempt by an Idempotency-Key whose first was cut off', () => {
   const keys = () =>
     test.app.db.collection<{ _id: string; answer: string | null; leaseUntil: Date }>(REPEATED_REQUESTS);
-  const send = () => sendMailOnce(test.app, owner.project, MAIL, 'one');
+  const send = () => sendMailIdempotently(test.app, owner.project, MAIL, 'one');
   /** As if the process had died before it noted its answer. */
   const cutOff = async (): Promise<void> => {
     await keys().updateMany({}, { $set: { answer: null, leaseUntil: new Date(0) } });

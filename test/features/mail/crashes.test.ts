@@ -8,13 +8,13 @@ import { mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { readBatch, readMailRequest } from '../../../src/features/mail/read-mail.js';
 import { receiveMailEvent } from '../../../src/features/mail/receive-mail-event.js';
-import { sendBatch } from '../../../src/features/mail/sending/once.js';
+import { sendBatch } from '../../../src/features/mail/sending/idempotent-send.js';
 import { sendMail } from '../../../src/features/mail/sending/send-mail.js';
 import { sweepMail } from '../../../src/features/mail/sending/sweep-mail.job.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject } from '../../helpers/build-project.js';
-import { slotsUsed } from '../../helpers/mail-slots.js';
+import { slotsUsed } from '../../helpers/mail-quota.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { Crash, crashAfter, sleepBefore } from '../files/crashing-app.js';

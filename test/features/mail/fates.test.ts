@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.js';
 import { setTemplate } from '../../../src/features/mail/mail-template.js';
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
-import { mailUsageStore, readSlots, reserveSlots } from '../../../src/features/mail/sending/mail-slots.js';
+import { mailUsageStore, readMailQuota, reserveMailQuota } from '../../../src/features/mail/sending/mail-quota.js';
 import { sendSystemMail } from '../../../src/features/mail/sending/send-system-mail.js';
 import { sweepMail } from '../../../src/features/mail/sending/sweep-mail.job.js';
 import { waitForMail } from '../../../src/features/mail/sending/wait-for-mail.js';
@@ -13,7 +13,7 @@ import { updateProject } from '../../../src/features/projects/update-project.js'
 import { jobStore } from '../../../src/platform/jobs/job.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
-import { slotsUsed } from '../../helpers/mail-slots.js';
+import { slotsUsed } from '../../helpers/mail-quota.js';
 import { startMailProviderDouble, type MailProviderDouble, type Mood } from '../../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
@@ -174,15 +174,15 @@ describe('the quota of mails', () => {
   it('is all that fits at once, in a month that has just begun too', async () => {
     const project = await updateProject(test.app, owner.project.name, { limits: { mail: 3 } });
     const ids = (count: number): ObjectId[] => Array.from({ length: count }, () => new ObjectId());
-    await expect(reserveSlots(test.app, project, ids(4))).rejects.toMatchObject({ code: 'MAIL_QUOTA_EXCEEDED' });
+    await expect(reserveMailQuota(test.app, project, ids(4))).rejects.toMatchObject({ code: 'MAIL_QUOTA_EXCEEDED' });
     expect(await mailUsageStore(test.app).findOne({ projectId: project._id })).toBeNull();
     const calls = ids(2);
-    expect(await reserveSlots(test.app, project, calls, 'calls')).toEqual({ used: 2, limit: 3 });
+    expect(await reserveMailQuota(test.app, project, calls, 'calls')).toEqual({ used: 2, limit: 3 });
     // The sweep looks for open ones, and finds none of these.
     const stored = await mailUsageStore(test.app).findOne({ projectId: project._id });
     expect(stored).toMatchObject({ used: 2, open: [], calls });
-    await expect(reserveSlots(test.app, project, ids(2))).rejects.toMatchObject({ code: 'MAIL_QUOTA_EXCEEDED' });
-    expect(await reserveSlots(test.app, project, ids(1))).toEqual({ used: 3, limit: 3 });
+    await expect(reserveMailQuota(test.app, project, ids(2))).rejects.toMatchObject({ code: 'MAIL_QUOTA_EXCEEDED' });
+    expect(await reserveMailQuota(test.app, project, ids(1))).toEqual({ used: 3, limit: 3 });
   });
 
   it('is of a calendar month, and a refusal says when the next begins', async () => {
@@ -212,7 +212,7 @@ describe('the quota of mails', () => {
     const inMonths = [];
     for (const ms of [before, now]) {
       clock.ms = ms;
-      inMonths.push((await readSlots(test.app, owner.project)).used);
+      inMonths.push((await readMailQuota(test.app, owner.project)).used);
     }
     clock.ms = now;
     const [first] = await logs();
@@ -287,7 +287,7 @@ describe('an Idempotency-Key', () => {
 
 describe('mail that a crash left', () => {
   const sweep = (): Promise<unknown> => Promise.resolve(sweepMail.run(test.app, {}, {} as never));
-  const left = (_id: ObjectId): Promise<unknown> => reserveSlots(test.app, owner.project, [_id]);
+  const left = (_id: ObjectId): Promise<unknown> => reserveMailQuota(test.app, owner.project, [_id]);
   /** An id of a mail that was begun so long ago. */
   const idOf = (ageMs: number): ObjectId => ObjectId.createFromTime(Math.floor((clock.ms - ageMs) / SECOND));
 

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { forgetMailsJob } from '../../../src/features/mail/forget-mails.job.js';
 import { mailLogStore, queuedLog } from '../../../src/features/mail/mail-log.js';
 import { readMailRequest } from '../../../src/features/mail/read-mail.js';
-import { mailUsageStore } from '../../../src/features/mail/sending/mail-slots.js';
+import { mailUsageStore } from '../../../src/features/mail/sending/mail-quota.js';
 import { sendMail } from '../../../src/features/mail/sending/send-mail.js';
 import { sweepMail } from '../../../src/features/mail/sending/sweep-mail.job.js';
 import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
-import { slotsUsed } from '../../helpers/mail-slots.js';
+import { slotsUsed } from '../../helpers/mail-quota.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 const HOUR_MS = 3_600_000;

@@ -7,7 +7,7 @@ import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { eventually } from '../../helpers/eventually.js';
-import { slotsUsed } from '../../helpers/mail-slots.js';
+import { slotsUsed } from '../../helpers/mail-quota.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
-import { holdTurns, refuseLongWait, waitForTurn } from '../../../src/features/mail/sending/provider-pace.js';
+import { holdTurns, rejectLongWait, waitForTurn } from '../../../src/features/mail/sending/provider-pace.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import { sha256Hex } from '../../../src/platform/ids.js';
 import { buildProject } from '../../helpers/build-project.js';
@@ -117,19 +117,19 @@ describe('silence that the provider asked for', () => {
     await holdTurns(test.app, without, HOUR);
     expect(await pace().countDocuments({})).toBe(0);
     expect(await waitForTurn(test.app, without, { mostMs: 1 })).toBeNull();
-    await refuseLongWait(test.app, without);
+    await rejectLongWait(test.app, without);
   });
 
   it('refuses a client beyond a minute, up to the hour that is believed', async () => {
     const refused = (ms: number) => ({ code: 'RATE_LIMITED', retryAfterSeconds: ms / 1_000 });
-    await refuseLongWait(test.app, project);
+    await rejectLongWait(test.app, project);
     for (const ms of [-1, 0, 60_000, HOUR + 1]) {
       await lead(ms);
-      await refuseLongWait(test.app, project);
+      await rejectLongWait(test.app, project);
     }
     for (const ms of [60_001, HOUR]) {
       await lead(ms);
-      await expect(refuseLongWait(test.app, project)).rejects.toMatchObject(refused(ms));
+      await expect(rejectLongWait(test.app, project)).rejects.toMatchObject(refused(ms));
       expect(await next()).toBe(ms);
     }
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { changeProject } from '../../../src/features/declaration/plan-projects.js';
-import { findLetter, openCode } from '../../../src/features/users/codes/one-time-code.js';
+import { findPendingEmail, openCode } from '../../../src/features/users/codes/one-time-code.js';
 import { totpCode } from '../../../src/features/users/factors/totp.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { countCommits, listenToCommands, type CommandLog } from '../../helpers/command-log.js';
@@ -73,7 +73,7 @@ const WAYS = {
     const { email } = await buildAccount();
     const { _id } = shop.project;
     const opened = await openCode(test.app, _id, 'login', email, () => Promise.resolve([]), { network: '' });
-    const { code: otp } = (await findLetter(test.app, (opened as { id: string }).id))!;
+    const { code: otp } = (await findPendingEmail(test.app, (opened as { id: string }).id))!;
     return () => client.post('/login/code/verify', { email, otp });
   },
   async 'a passkey'() {

@@ -187,10 +187,10 @@ describe('one run of deliveries', () => {
 describe('a failure of the service itself', () => {
   it('ends the run, which is tried again, and is none of the receiver’s', async () => {
     const [id] = await insertPosts(1);
-    const open = (): never => {
+    const decrypt = (): never => {
       throw new Error('the secret cannot be opened');
     };
-    const broken = { ...test.app, secrets: { ...test.app.secrets, open } };
+    const broken = { ...test.app, secrets: { ...test.app.secrets, decrypt } };
     await expect(run({ app: broken })).rejects.toThrow('the secret cannot be opened');
     expect(receiver.received).toEqual([]);
     expect(await listDeliveries()).toMatchObject([{ state: 'pending', failures: 0, attempts: [] }]);

@@ -62,7 +62,7 @@ interface Told {
 }
 
 /** What was told of a user, in order. */
-async function toldOf({ _id }: User): Promise<Told[]> {
+async function optionOf({ _id }: User): Promise<Told[]> {
   await settleWebhooks(test.app);
   const own = receiver.received.filter(({ event }) => event.documentId === _id.toHexString());
   return own.map(({ event }) => ({ action: event.action, data: event.data }));
@@ -77,7 +77,7 @@ describe('a change of an account', () => {
     await client.post('/verify-email', { email, otp: await readMailedCode(test, email) }, bearer(accessToken));
     expect((await client.send('patch', '/update-profile', { name: 'Lovelace' }, bearer(accessToken))).status).toBe(200);
     await deleteUser(test.app, owner.project, user);
-    expect(await toldOf(user)).toMatchObject([
+    expect(await optionOf(user)).toMatchObject([
       { action: 'insert', data: { email, name: 'Ada', emailVerified: false } },
       { action: 'update', data: { email, name: 'Ada', emailVerified: true } },
       { action: 'update', data: { email, name: 'Lovelace', emailVerified: true } },
@@ -102,7 +102,7 @@ describe('a change of an account', () => {
     expect((await client.post('/reset-password', { email, otp, newPassword: 'a third password' })).status).toBe(200);
     clock.advance(1000);
     await setPassword(test.app, owner.project, user, 'a fourth password');
-    const told = await toldOf(user);
+    const told = await optionOf(user);
     expect(told.map(({ action }) => action)).toEqual(['insert', 'update', 'update', 'update']);
     expect(told.map(({ data }) => data.emailVerified)).toEqual([false, false, true, true]);
     expect(new Set(told.map(({ data }) => data.updatedAt)).size).toBe(4);
@@ -121,7 +121,7 @@ describe('a change of an account', () => {
     await disableUser(test.app, owner.project, user);
     clock.advance(1000);
     await enableUser(test.app, owner.project, user);
-    const told = await toldOf(user);
+    const told = await optionOf(user);
     expect(told.map(({ action }) => action)).toEqual(['insert', 'update', 'update']);
     expect(told[2]!.data.updatedAt).toBe(new Date(clock.now()).toISOString());
   });
@@ -131,8 +131,8 @@ describe('a change of an account', () => {
     await signInAt('1', fresh);
     await client.signUp({ email: squatted });
     await signInAt('2', squatted);
-    expect(await toldOf(await findUser(fresh))).toMatchObject([{ action: 'insert', data: { emailVerified: true } }]);
-    expect(await toldOf(await findUser(squatted))).toMatchObject([
+    expect(await optionOf(await findUser(fresh))).toMatchObject([{ action: 'insert', data: { emailVerified: true } }]);
+    expect(await optionOf(await findUser(squatted))).toMatchObject([
       { action: 'insert', data: { emailVerified: false } },
       { action: 'update', data: { emailVerified: true } },
     ]);
@@ -150,7 +150,7 @@ describe('a change of an account', () => {
     clock.advance(5_000);
     const { sweepWebhooksJob } = await import('../../../src/features/webhooks/outbox/sweep-webhooks.job.js');
     await test.app.jobs.enqueue(sweepWebhooksJob, {});
-    expect((await toldOf(user)).map(({ action }) => action)).toEqual(['insert', 'update']);
+    expect((await optionOf(user)).map(({ action }) => action)).toEqual(['insert', 'update']);
   });
 });
 
@@ -164,7 +164,7 @@ describe('what is no change of an account’s data', () => {
     await client.refresh(reply.headers['x-refresh-token'] as string);
     await client.post('/verify-email', { email, otp: '000000' });
     await endSession(test.app, owner.project, user, 'all');
-    expect((await toldOf(user)).map(({ action }) => action)).toEqual(['insert']);
+    expect((await optionOf(user)).map(({ action }) => action)).toEqual(['insert']);
   });
 });
 
@@ -176,7 +176,7 @@ describe('confidential fields of an account', () => {
     const email = buildEmail();
     const devices = [{ name: 'phone', pushToken: 'p', nested: { clientSecret: 's', model: 'x' } }];
     expect((await client.signUp({ email, apiToken: 't', devices })).status).toBe(201);
-    const [told] = await toldOf(await findUser(email));
+    const [told] = await optionOf(await findUser(email));
     expect(told!.data).not.toHaveProperty('apiToken');
     expect(told!.data.devices).toEqual([{ name: 'phone', nested: { model: 'x' } }]);
   });

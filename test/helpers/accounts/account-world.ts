@@ -6,7 +6,7 @@ import { defaultUsersCollection } from '../../../src/features/collections/users-
 import { changeProject } from '../../../src/features/declaration/plan-projects.js';
 import { identityStore, isLinkOf } from '../../../src/features/users/accounts/linked-identity.js';
 import { isPasskeyOf, passkeyStore } from '../../../src/features/users/accounts/passkey.js';
-import { findLetter, ONE_TIME_CODES, type CodePurpose } from '../../../src/features/users/codes/one-time-code.js';
+import { findPendingEmail, ONE_TIME_CODES, type CodePurpose } from '../../../src/features/users/codes/one-time-code.js';
 import { COUNTERS } from '../../../src/features/users/counters.js';
 import { sessionStore } from '../../../src/features/users/sessions/session.js';
 import { setSocialProvider } from '../../../src/features/users/social/social-provider.js';
@@ -108,7 +108,7 @@ export async function openAccountWorld(random: Random): Promise<AccountWorld> {
   const servers = await startServers(env, PROCESSES, random);
   const { _id: projectId } = project.project;
   const users = app.db.collection<User>(documentsName(defaultUsersCollection(projectId)));
-  const codes = app.db.collection<{ _id: string; encryptedLetter?: string; sentAt: Date; dayTries?: number }>(
+  const codes = app.db.collection<{ _id: string; encryptedEmail?: string; sentAt: Date; dayTries?: number }>(
     ONE_TIME_CODES,
   );
   const known = new Set<string>();
@@ -124,8 +124,8 @@ export async function openAccountWorld(random: Random): Promise<AccountWorld> {
     async deliver() {
       const isDue = { state: 'queued' as const, runAt: { $lte: new Date() } };
       if ((await jobStore(app).countDocuments(isDue)) === 0) return;
-      const waiting = await codes.find({ encryptedLetter: { $exists: true } }).toArray();
-      const written = await Promise.all(waiting.map(({ _id }) => findLetter(app, _id)));
+      const waiting = await codes.find({ encryptedEmail: { $exists: true } }).toArray();
+      const written = await Promise.all(waiting.map(({ _id }) => findPendingEmail(app, _id)));
       await drainJobs(app);
       for (const { id, to, text: words = '' } of await listOutbox(app, { limit: 30 })) {
         if (known.has(id)) continue;

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { KEPT_DATA } from '../../../cli/doctor/kept-data.js';
+import { RETAINED_DATA } from '../../../cli/doctor/retained-data.js';
 import { setChanges } from '../../../src/features/changes/set-changes.js';
 import { projectStore } from '../../../src/features/projects/project-store.js';
 import { migrate } from '../../../src/migrations/migrate.js';
@@ -219,7 +219,7 @@ async function watch(
 function countKept(env: Record<string, string>): Promise<Record<string, number>> {
   return withApp(env, async ({ db }) => {
     const kept: Record<string, number> = {};
-    for (const { what, stores } of KEPT_DATA) {
+    for (const { what, stores } of RETAINED_DATA) {
       for (const store of stores) kept[what] = (kept[what] ?? 0) + (await db.measure(store)).documents;
     }
     return Object.fromEntries(Object.entries(kept).filter(([, count]) => count > 0));

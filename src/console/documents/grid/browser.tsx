@@ -4,12 +4,12 @@ import { prepare, call } from '../../api.js';
 import type { Collection, CollectionPath, CollectionsPath, DocumentsPath } from '../../collection.js';
 import { number, howMany } from '../../format.js';
 import { useLoad } from '../../load.js';
-import { Trouble, say, tellRefusal } from '../../parts/basics.js';
+import { ErrorNote, say, showError } from '../../parts/basics.js';
 import { Commands } from '../../parts/commands.js';
 import { Confirm } from '../../parts/confirm.js';
 import { Empty } from '../../parts/page-head.js';
 import { goTo, linkHere, place } from '../../routes.js';
-import { PlayedAs } from '../../rules/play-as.js';
+import { PlayedAs } from '../../rules/view-as.js';
 import { mayChange, played } from '../../session.js';
 import { GridBar } from './grid-bar.js';
 import { columnFields, forgetColumns, keepColumns, readColumns, TRASHED, type GridColumn } from './grid-columns.js';
@@ -73,7 +73,7 @@ export function Browser({
       <PlayedAs />
       {played.value === null && <Tabs isTrash={isTrash} />}
       {sort !== '' && !isIndexed(collection, sorted) && <Unindexed name={sorted} />}
-      <Trouble error={page.error} onRetry={page.reload} />
+      <ErrorNote error={page.error} onRetry={page.reload} />
       {mayChange.value && ids.length > 0 && (
         <SelectionBar
           documents={documents}
@@ -260,7 +260,7 @@ function SelectionBar({
       });
       onDone();
     } catch (error) {
-      tellRefusal(error);
+      showError(error);
     }
   };
   const erase = async (): Promise<void> => {

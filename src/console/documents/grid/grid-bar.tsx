@@ -3,11 +3,11 @@ import { below, withQuery, pathTo } from '../../api-paths.js';
 import { addressOf, call } from '../../api.js';
 import type { Collection, CollectionField, CollectionPath, DocumentsPath } from '../../collection.js';
 import { useLoad } from '../../load.js';
-import { attempt, Trouble } from '../../parts/basics.js';
+import { attempt, ErrorNote } from '../../parts/basics.js';
 import { PullDown } from '../../parts/pull-down.js';
 import { titleField } from '../../parts/schema-form/form-place.js';
 import { linkTo, place } from '../../routes.js';
-import { PlayAs } from '../../rules/play-as.js';
+import { PlayAs } from '../../rules/view-as.js';
 import { mayChange, played } from '../../session.js';
 import { FilterLine } from './filter-line.js';
 import type { GridColumn } from './grid-columns.js';
@@ -96,7 +96,7 @@ function SavedViews({ of: { name: collection } }: { of: Pick<Collection, 'name'>
       label={views?.length ? `Views (${views.length})` : 'Views'}
       onOpen={() => (isAsked ? reload() : setAsked(true))}
     >
-      <Trouble error={error} />
+      <ErrorNote error={error} />
       <ul>
         {views?.map((view) => (
           <li key={view.id}>

@@ -4,7 +4,7 @@ import type { ApiSchemas } from '../../api-routes.js';
 import { call, prepare } from '../../api.js';
 import type { Collection, DocumentsPath, CollectionField } from '../../collection.js';
 import { howMany, number, cell } from '../../format.js';
-import { say, Trouble, useAction } from '../../parts/basics.js';
+import { say, ErrorNote, useAction } from '../../parts/basics.js';
 import { Commands } from '../../parts/commands.js';
 import { Drawer } from '../../parts/drawer.js';
 import type { Mapping, ReadFile } from './read-file.js';
@@ -58,7 +58,7 @@ export function ImportDrawer({
       </label>
       {problem !== null && <p class="bad">{problem}</p>}
       {chosen && <MappingTable file={chosen} mapping={mapping} fields={fields} onMapping={map} />}
-      <Trouble error={lookRefused ?? refused} />
+      <ErrorNote error={lookRefused ?? refused} />
       {looked && <Looked {...looked} />}
       <Commands
         of={() => [
@@ -115,7 +115,7 @@ function useFile({ name, fields, mode }: Collection, onChange: () => void) {
   };
 }
 
-const SHOWN_REFUSALS = 20;
+const SHOWN_ERRORS = 20;
 
 function Looked({ inserted, rejected, notes }: Outcome) {
   return (
@@ -124,7 +124,7 @@ function Looked({ inserted, rejected, notes }: Outcome) {
         {number(inserted)} fit, {number(rejected.length)} would be refused. Nothing is stored yet.
       </p>
       <ul>
-        {rejected.slice(0, SHOWN_REFUSALS).map(({ index, message }) => (
+        {rejected.slice(0, SHOWN_ERRORS).map(({ index, message }) => (
           <li key={index}>
             Document {index + 1}: {message}
           </li>

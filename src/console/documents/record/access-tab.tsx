@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { below, withQuery } from '../../api-paths.js';
 import type { ApiSchemas } from '../../api-routes.js';
 import { useLoad } from '../../load.js';
-import { Trouble } from '../../parts/basics.js';
+import { ErrorNote } from '../../parts/basics.js';
 import { Field, Form } from '../../parts/form.js';
 import { played, projectPath } from '../../session.js';
 import type { RecordView } from './use-record.js';
@@ -23,7 +23,7 @@ export function AccessTab({ collection, record }: RecordView) {
         <Field label="User: address or id, empty for anyone" value={typed} onChange={setTyped} autocomplete="off" />
         <button>Look as this user</button>
       </Form>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       {data && (
         <div class="scroll" role="region" aria-label="Access" tabIndex={0}>
           <table>

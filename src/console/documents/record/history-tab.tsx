@@ -3,7 +3,7 @@ import { call } from '../../api.js';
 import { below, withQuery, type Address, type DataOf } from '../../api-paths.js';
 import { cell, moment } from '../../format.js';
 import { useLoad } from '../../load.js';
-import { attempt, Trouble } from '../../parts/basics.js';
+import { attempt, ErrorNote } from '../../parts/basics.js';
 import { mayChange, projectPath } from '../../session.js';
 import { OF_SERVER, type ShownFields, type RecordView } from './use-record.js';
 
@@ -67,13 +67,13 @@ function Page({
 }) {
   const { data, error, reload } = useLoad(withQuery(path, { before }));
   const [isMore, setMore] = useState(false);
-  if (!data) return error ? <Trouble error={error} onRetry={reload} /> : <p class="empty">Loading…</p>;
+  if (!data) return error ? <ErrorNote error={error} onRetry={reload} /> : <p class="empty">Loading…</p>;
   const { items, next } = data;
   const states = [{ before: after, isPartial: isAfterPartial }, ...items];
   const last = states.at(-1)!;
   return (
     <>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       {items.length === 0 && before === null && next === null && (
         <p class="empty">No change of this document is kept.</p>
       )}

@@ -5,7 +5,7 @@ import type { CollectionField } from '../../collection.js';
 import { Preview, previewAddress, publicAddress } from '../../files/stored-file.js';
 import { bytes, moment } from '../../format.js';
 import { useLoad } from '../../load.js';
-import { Trouble } from '../../parts/basics.js';
+import { ErrorNote } from '../../parts/basics.js';
 import { Choice, Field } from '../../parts/form.js';
 import { JsonEditor } from '../../parts/json-editor.js';
 import { FormContext } from '../../parts/schema-form/form-place.js';
@@ -129,7 +129,7 @@ function FilesTab({ base, record }: RecordView) {
   const { data, error, reload } = useLoad(below(base, '/{document}/files', { document: record.stored?._id ?? '' }));
   return (
     <>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       {!data && !error && <p class="empty">Loading…</p>}
       {data?.items.length === 0 && (
         <p class="empty">No file is attached to the document: applications attach them as they upload.</p>

@@ -4,7 +4,7 @@ import { below, withQuery } from '../../api-paths.js';
 import { type DocumentsPath, TRASHED_TOO } from '../../collection.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
-import { say, tellRefusal, Trouble } from '../../parts/basics.js';
+import { say, showError, ErrorNote } from '../../parts/basics.js';
 import { Commands } from '../../parts/commands.js';
 import { Confirm } from '../../parts/confirm.js';
 import { Drawer } from '../../parts/drawer.js';
@@ -43,7 +43,7 @@ export function RecordDrawer({ id, onClose, onChange, ...rest }: Props) {
   };
   return (
     <Drawer title={title} onClose={leave} isDirty={isDirty} onKeep={onClose}>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       {source !== null && !data && !error && <p class="empty">Loading…</p>}
       {(source === null || data) && (
         <OpenRecord
@@ -116,7 +116,7 @@ function OpenRecord({
         {record.lost !== null && (
           <p class="bad">{record.lost} has more digits than a number of JSON keeps: write it as a text.</p>
         )}
-        <Trouble error={record.error} />
+        <ErrorNote error={record.error} />
         {stored && theirs && (
           <Conflict
             stored={stored}
@@ -165,7 +165,7 @@ function Foot({
       onChange();
       onClose();
     } catch (refusal) {
-      tellRefusal(refusal);
+      showError(refusal);
     }
   };
   return (

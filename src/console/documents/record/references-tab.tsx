@@ -1,7 +1,7 @@
 import { below, withQuery } from '../../api-paths.js';
 import { documentsIn, USERS, type Collection } from '../../collection.js';
 import { useLoad } from '../../load.js';
-import { Trouble } from '../../parts/basics.js';
+import { ErrorNote } from '../../parts/basics.js';
 import { titleField } from '../../parts/schema-form/form-place.js';
 import { linkTo, place } from '../../routes.js';
 import { projectPath } from '../../session.js';
@@ -55,7 +55,7 @@ function Naming({ other, field, id }: { other: Collection; field: string; id: st
       <h4>
         {other.name}.{field}
       </h4>
-      <Trouble error={error} onRetry={reload} />
+      <ErrorNote error={error} onRetry={reload} />
       {items?.length === 0 && <p class="muted">None.</p>}
       <ul class="refs">
         {items?.slice(0, SHOWN).map((found) => (

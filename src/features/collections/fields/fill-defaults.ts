@@ -1,7 +1,7 @@
 import type { Document, ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { isDuplicateKey } from '../../../platform/database/database.js';
-import { takeTurns } from '../../../turns.js';
+import { takeTurns } from '../../../scheduler.js';
 import { documentsName, type Collection } from '../collection.js';
 import { collectionStore } from '../collection-store.js';
 import { isJsonObject } from './field-type.js';

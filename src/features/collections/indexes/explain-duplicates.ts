@@ -3,7 +3,7 @@ import type { IndexDescription } from 'mongodb';
 import type { App } from '../../../app.js';
 import { conflict, type AppError } from '../../../errors.js';
 import { documentsName, type Collection } from '../collection.js';
-import { takeTurns } from '../../../turns.js';
+import { takeTurns } from '../../../scheduler.js';
 import { comparedValue, namedPath, nocaseFields } from '../fields/nocase.js';
 import { documentIndexes } from './document-indexes.js';
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Document, ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { isDuplicateKey } from '../../../platform/database/database.js';
-import { takeTurns } from '../../../turns.js';
+import { takeTurns } from '../../../scheduler.js';
 import { documentsName, type Collection } from '../collection.js';
 import { collectionStore } from '../collection-store.js';
 import { HIDDEN_FIELD } from '../fields/field.js';

@@ -42,7 +42,7 @@ export async function reviewRules(app: App, collection: Collection, review: Revi
     : [null];
   const mistakes = new Map<string, RuleFinding>();
   for (const each of alone) {
-    const found = await findRefusal(collection, () => requireKnownNames(app, { ...collection, rules: each }));
+    const found = await findError(collection, () => requireKnownNames(app, { ...collection, rules: each }));
     // Those of fields are found beside each.
     for (const mistake of found) mistakes.set(mistake.message, mistake);
   }
@@ -51,7 +51,7 @@ export async function reviewRules(app: App, collection: Collection, review: Revi
 
 /** As reviewRules, of rules whose names are known to be right. */
 export async function reviewNamedRules(app: App, collection: Collection, { data }: Review): Promise<RuleFinding[]> {
-  const violations = data ? await findRefusal(collection, () => requireNoRuleViolations(app, null, collection)) : [];
+  const violations = data ? await findError(collection, () => requireNoRuleViolations(app, null, collection)) : [];
   return [...violations, ...findUnindexed(collection)];
 }
 
@@ -85,7 +85,7 @@ export function withRules<T extends CollectionAccess>(current: T, rules: AccessR
   return { ...current, ...(rules ? { rules, rls: null, isPublic: false } : PUBLIC_ACCESS) };
 }
 
-async function findRefusal({ name }: Collection, check: () => Promise<void>): Promise<RuleFinding[]> {
+async function findError({ name }: Collection, check: () => Promise<void>): Promise<RuleFinding[]> {
   try {
     await check();
     return [];

@@ -59,7 +59,7 @@ export const BATCH_ROUTES: RouteList = {
         object({ results: arrayOf(object({ id: ID, document: anyOf(DOCUMENT, NULL) })) }),
         'All operations are carried out',
       ),
-      refuses: {
+      errors: {
         400: [
           'VALIDATION_FAILED',
           'CONFLICTING_PATHS',

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, forbidden, tooLarge } from '../../../errors.js';
-import { OURS, takeTurns } from '../../../turns.js';
+import { OURS, takeTurns } from '../../../scheduler.js';
 import type { Caller } from '../../access/caller.js';
 import { documentsName } from '../../collections/collection.js';
 import { USERS } from '../../collections/users-collection.js';
@@ -12,7 +12,7 @@ import { startCascade } from '../store/referring-documents.js';
 import { TRANSACTION_TOO_LARGE } from '../store/explain-write-error.js';
 import { askHooks } from '../write/ask-hooks.js';
 import { presentWritten } from '../write/guard-fields.js';
-import { carryOutOnce, type Mark } from '../write/idempotency.js';
+import { executeOnce, type Mark } from '../write/idempotency.js';
 import { readWritten, requireWriteTarget, type WriteTarget } from '../write/write-target.js';
 import { planOperation, type BatchOperation } from './plan-operation.js';
 
@@ -44,7 +44,7 @@ export async function runBatch(
     }));
   };
   const places = key === null ? [] : await placesOf(app, caller, operations);
-  return carryOutOnce(
+  return executeOnce(
     app,
     { place: places[0]!, action: 'batch', key, body: operations },
     { carryOut, answerAgain: (ids) => showAgain(app, places, ids) },

@@ -67,11 +67,11 @@ export async function insertEachRecord(
   documents: readonly StoredDocument[],
 ): Promise<Map<number, string>> {
   const refused = await commitEach(app, await openInserts(app, { collection, writer: null }, documents));
-  return new Map([...refused].map(([at, error]) => [at, describeRefusal(error)]));
+  return new Map([...refused].map(([at, error]) => [at, describeError(error)]));
 }
 
 /** The refusal of one document among many. */
-export function describeRefusal({ code, message, details = [] }: AppError): string {
+export function describeError({ code, message, details = [] }: AppError): string {
   if (code !== 'DUPLICATE_VALUE') return message;
   const fields = details.map(({ field }) => field);
   if (fields.length > 1) return `${fields.join(' and ')} must be unique together: the values are taken`;

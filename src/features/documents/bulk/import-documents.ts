@@ -1,6 +1,6 @@
 import type { App } from '../../../app.js';
 import { AppError, forbidden } from '../../../errors.js';
-import { mapInTurns } from '../../../turns.js';
+import { mapInTurns } from '../../../scheduler.js';
 import type { Collection } from '../../collections/collection.js';
 import { USERS } from '../../collections/users-collection.js';
 import type { StoredDocument } from '../store/document.js';

@@ -1,12 +1,12 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, invalid, tooLarge } from '../../../errors.js';
-import { mapInTurns } from '../../../turns.js';
+import { mapInTurns } from '../../../scheduler.js';
 import { commitWrites } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
 import { askHooks } from '../write/ask-hooks.js';
 import { openInserts, requireCreatable } from '../write/decide-insert.js';
-import { carryOutOnce, type Mark } from '../write/idempotency.js';
+import { executeOnce, type Mark } from '../write/idempotency.js';
 import { checkNewDocument } from '../write/new-document.js';
 import { Problems } from '../reply/problems.js';
 import type { WriteTarget } from '../write/write-target.js';
@@ -39,7 +39,7 @@ export async function insertDocuments(
     await commitWrites(app, await openInserts(app, place, documents), { first, naming: ofBulk, ask });
     return outcomeOf(ids);
   };
-  return carryOutOnce(app, { place, action: 'bulk', key, body }, { carryOut, answerAgain: outcomeOf });
+  return executeOnce(app, { place, action: 'bulk', key, body }, { carryOut, answerAgain: outcomeOf });
 }
 
 /** Documents are named by what their writer can tell them by. */

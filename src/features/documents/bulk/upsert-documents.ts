@@ -7,7 +7,7 @@ import type { StoredDocument } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
 import { openInserts } from '../write/decide-insert.js';
 import { openUpdate, readUpdate } from '../write/decide-update.js';
-import { commitEach, describeRefusal } from './commit-each.js';
+import { commitEach, describeError } from './commit-each.js';
 import type { ImportNote } from './import-notes.js';
 import { withoutSystemFields } from './imported-document.js';
 
@@ -86,7 +86,7 @@ export async function upsertEach(
     );
     for (const [at, { write, index }] of writes.entries()) {
       const error = refused.get(at);
-      if (error) rejected.push({ index, message: write.action === 'insert' ? describeRefusal(error) : error.message });
+      if (error) rejected.push({ index, message: write.action === 'insert' ? describeError(error) : error.message });
       else outcome[write.action === 'insert' ? 'inserted' : 'updated'] += 1;
     }
     // A later line of the file about the same document comes after the earlier one.

@@ -1,7 +1,7 @@
 import { serialize, ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { abandoned, AppError, conflict, tooLarge } from '../../../errors.js';
-import { takeTurns } from '../../../turns.js';
+import { takeTurns } from '../../../scheduler.js';
 import type { Collection } from '../../collections/collection.js';
 import { allOf } from '../query/keyset-filter.js';
 import type { BulkQuery } from '../query/parse-bulk-query.js';

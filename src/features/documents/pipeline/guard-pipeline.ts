@@ -38,7 +38,7 @@ function measurePipeline(pipeline: readonly unknown[]): void {
   const walk = (value: unknown, key: string, level: number): void => {
     if (typeof value === 'string') {
       if (key === '$regex') patterns.push(value);
-      return refuseText(value);
+      return rejectText(value);
     }
     if (typeof value !== 'object' || value === null) return;
     if (level > MAX_PIPELINE_LEVELS) {
@@ -56,7 +56,7 @@ function measurePipeline(pipeline: readonly unknown[]): void {
       patterns.push(value.regex);
     }
     for (const inner of keys) {
-      refuseKey(inner);
+      rejectKey(inner);
       if (GEO_CONDITIONS.has(inner) && ++regions > MAX_REGIONS) {
         throw badPipeline(`A pipeline may have at most ${MAX_REGIONS} $geoWithin and $geoIntersects`);
       }
@@ -67,16 +67,16 @@ function measurePipeline(pipeline: readonly unknown[]): void {
   budget.takePatterns(patterns, (problem) => badPipeline(`A pattern ${problem}`));
 }
 
-function refuseKey(key: string): void {
+function rejectKey(key: string): void {
   if (UNSAFE_NAMES.has(key)) throw badPipeline(`A pipeline must not contain the key ${JSON.stringify(key)}`);
-  refuseText(key);
+  rejectText(key);
 }
 
 /**
  * Refuses the hidden field by name, as `$name` or as part of a path; a path built at run time finds nothing, because
  * the field is removed before.
  */
-function refuseText(text: string): void {
+function rejectText(text: string): void {
   if (text.includes('\0')) throw badPipeline('A pipeline must not contain NUL characters');
   if (text.includes(HIDDEN_FIELD) && text.split(/[.$]/).includes(HIDDEN_FIELD)) {
     throw badPipeline(`A pipeline must not name ${JSON.stringify(text.slice(0, 60))}`);
@@ -200,13 +200,13 @@ class PipelineGuard {
     const name = this.#stageName(given);
     const options = requireObject(given[name], name);
     if (name === '$search') {
-      refuseOperators(options);
+      rejectOperators(options);
       // It looks into all fields that its index has.
       for (const unseen of source.unseen) throw fieldNotReadable(unseen);
       return { $search: options };
     }
     const { query = {}, distanceField, includeLocs, ...rest } = options;
-    refuseOperators(rest);
+    rejectOperators(rest);
     const unknown = Object.keys(rest).find((option) => !NEAR_OPTIONS.has(option));
     if (unknown !== undefined) throw badPipeline(`$geoNear has no option ${JSON.stringify(unknown.slice(0, 60))}`);
     if (rest.near === undefined) {
@@ -259,10 +259,10 @@ function isChoosing(stage: Document, { unseen }: PipelineSource): boolean {
   return CHOOSING.has(Object.keys(stage)[0]!);
 }
 
-function refuseOperators(value: unknown): void {
+function rejectOperators(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   for (const [key, inner] of Object.entries(value)) {
     if (key.startsWith('$')) throw refusedName(key, 'operator');
-    refuseOperators(inner);
+    rejectOperators(inner);
   }
 }

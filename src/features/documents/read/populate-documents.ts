@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { mapInTurns } from '../../../turns.js';
+import { mapInTurns } from '../../../scheduler.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { findVisibility, readFilter } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';

@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import type { LargeReply } from '../../../http/replies/reply.js';
 import { estimateReply } from '../../../http/admission/weights.js';
 import type { Tenant } from '../../../fair-limiter.js';
-import { ownTurn, turn } from '../../../turns.js';
+import { ownTurn, turn } from '../../../scheduler.js';
 import type { Caller } from '../../access/caller.js';
 import type { Collection } from '../../collections/collection.js';
 import { decodeStored, encodeDocuments, encodeInParts } from '../reply/encode-document.js';

@@ -1,4 +1,4 @@
-import type { CheckedMoment } from '../../collections/fields/constraints/constraint-rows.js';
+import type { CheckTime } from '../../collections/fields/constraints/constraint-rows.js';
 import { invalid, type AppError, type FieldProblem } from '../../../errors.js';
 
 const MAX_LISTED = 50;
@@ -38,7 +38,7 @@ export class Problems {
   }
 
   /** The moment for which values are checked, null for stored ones, and what their patterns may still cost. */
-  at(now: number | null): CheckedMoment {
+  at(now: number | null): CheckTime {
     return { now, afford: (steps) => (this.#steps += steps) <= MAX_PATTERN_STEPS };
   }
 

@@ -100,13 +100,13 @@ function findMissing(code: number, message: string): string | null {
 }
 
 /** Codes by which the database says that a pipeline is wrong: bad values, options, types, conversions, sizes. */
-const REFUSALS = new Set([2, 4, 9, 14, 15, 16, 20, 40, 43, 52, 53, 54, 55, 56, 57, 72, 73, 115, 168, 238, 241, 245]);
+const ERRORS = new Set([2, 4, 9, 14, 15, 16, 20, 40, 43, 52, 53, 54, 55, 56, 57, 72, 73, 115, 168, 238, 241, 245]);
 /** Above the named codes each place of the server's code has its own number; these few are about the server itself. */
 const FIRST_PLACE_CODE = 10_000;
 const SERVER_FAULTS = new Set([10_107, 11_600, 11_602, 13_388, 13_435, 13_436, 14_031]);
 
 function isRefusal(code: number): boolean {
-  return REFUSALS.has(code) || (code >= FIRST_PLACE_CODE && !SERVER_FAULTS.has(code));
+  return ERRORS.has(code) || (code >= FIRST_PLACE_CODE && !SERVER_FAULTS.has(code));
 }
 
 /** Too many reads wait for the engine's threads, or the read was broken off because of another one. */

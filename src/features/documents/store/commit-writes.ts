@@ -2,10 +2,10 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
 import type { Exists, ReadFields, WriteTurn, WrittenStep } from '../../../platform/database/database.js';
-import { OURS, ownTurn, takeTurns } from '../../../turns.js';
+import { OURS, ownTurn, takeTurns } from '../../../scheduler.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { isOfHook } from '../../hooks/before-calls.js';
-import { tellFollowers } from '../../changes/change-log.js';
+import { notifyFollowers } from '../../changes/change-log.js';
 import { relayLater } from '../../webhooks/outbox/queue-events.js';
 import type { Action } from '../../webhooks/webhook-event.js';
 import { untilDecided } from './ask-outside.js';
@@ -119,7 +119,7 @@ export async function commitWrites(
     await turn();
     const { collection, cascaded } = all[index]!;
     if (cascaded) app.metrics.event('cascaded_references', cascaded);
-    tellFollowers(app, collection);
+    notifyFollowers(app, collection);
     // What waits in a removed document was before it.
     relayLater(app, collection, (after ?? before)!, after ? before : null);
   }

@@ -21,14 +21,14 @@ export interface Versions {
 /** More of a document before its change is not kept with the event. */
 const MAX_HELD_BYTES = 4 * 1024;
 
-/** Opens the next versions of a collection's documents. `isUntold`: no webhook and no log hears of the change. */
+/** Opens the next versions of a collection's documents. `isSilent`: no webhook and no log hears of the change. */
 export async function openVersions(
   app: App,
   collection: Collection,
   action: Action,
-  isUntold = false,
+  isSilent = false,
 ): Promise<Versions> {
-  const entry = isUntold ? null : await queueEvents(app, collection, action);
+  const entry = isSilent ? null : await queueEvents(app, collection, action);
   const now = app.clock.now();
   const heldFields = entry && !app.db.changeLogs && keepsChanges(app, collection) ? readingFields(collection) : [];
 

@@ -28,7 +28,7 @@ const INEXACT = new Error('a number has lost digits');
 const WRITTEN_WITH_EXPONENT = 1e21;
 
 function checkValue(value: unknown, level: number): void {
-  if (typeof value === 'string') return refuseBrokenText(value, 'A text');
+  if (typeof value === 'string') return rejectBrokenText(value, 'A text');
   if (typeof value === 'number') return checkNumber(value);
   if (typeof value !== 'object' || value === null) return;
   if (level > MAX_DEPTH) throw refusal(`The document is nested more than ${MAX_DEPTH} levels deep`);
@@ -86,10 +86,10 @@ function rejectUnsafeKey(key: string): void {
   if (key.includes('.')) throw refusal(`A field name must not contain a dot: ${quoted(key)}`);
   if (key.includes('\0')) throw refusal(`A field name must not contain a NUL character: ${quoted(key)}`);
   if (UNSAFE_NAMES.has(key)) throw refusal(`A field must not be named ${quoted(key)}`);
-  refuseBrokenText(key, 'A field name');
+  rejectBrokenText(key, 'A field name');
 }
 
-function refuseBrokenText(text: string, what: string): void {
+function rejectBrokenText(text: string, what: string): void {
   if (!isWellFormed(text)) throw refusal(`${what} contains half a surrogate pair, which is not a character`);
 }
 

@@ -65,7 +65,7 @@ export function readChange(
   }
   const sent = takesOperators ? takeOperators(body) : { plain: body, operators: [], unset: [] };
   rejectUnsafeUpdate(sent.plain);
-  refuseOverlap(Object.keys(sent.plain));
+  rejectOverlap(Object.keys(sent.plain));
   requireOwnFields(collection, sent);
   return new ChangeReader(collection, id, now).read(sent);
 }
@@ -82,7 +82,7 @@ function requireOwnFields({ rls }: Collection, { operators, unset }: SentChange)
 }
 
 /** A path and a path inside it have no order in which both could be meant. */
-function refuseOverlap(keys: readonly string[]): void {
+function rejectOverlap(keys: readonly string[]): void {
   const dotted = keys.filter((key) => key.includes('.'));
   if (dotted.length === 0) return;
   if (dotted.length > MAX_DOTTED_PATHS) {

@@ -53,7 +53,7 @@ export function readUpdate(
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
   const { takesOperators = false } = conditions;
   const change = readChange(collection, id, body, { now, takesOperators });
-  refuseParts(place, change);
+  rejectParts(place, change);
   return { ...conditions, id, change };
 }
 
@@ -107,7 +107,7 @@ const isFixed = ({ fields }: Collection, name: string): boolean =>
   fields.some((field) => field.name === name && field.fixed);
 
 /** 403 for a part or an operator of a field that is only compared whole: what it comes to would tell what is hidden. */
-function refuseParts({ collection, writer }: WriteTarget, { steps }: DocumentChange): void {
+function rejectParts({ collection, writer }: WriteTarget, { steps }: DocumentChange): void {
   if (!writer) return;
   for (const { parts, plain } of steps) {
     if (plain && parts.length === 1) continue;

@@ -55,7 +55,7 @@ class CarriedOut extends Error {
  * `answerAgain` from what is stored then, another body is 422. The mark is stored with the effect, so that neither is
  * there without the other; a refused request leaves the key free.
  */
-export async function carryOutOnce<T>(
+export async function executeOnce<T>(
   app: App,
   request: RepeatableRequest,
   {

@@ -7,7 +7,7 @@ import type { PresentedDocument } from '../reply/present-document.js';
 import { askHooks } from './ask-hooks.js';
 import { openInserts, requireCreatable } from './decide-insert.js';
 import { presentWritten } from './guard-fields.js';
-import { carryOutOnce, type Mark } from './idempotency.js';
+import { executeOnce, type Mark } from './idempotency.js';
 import { readNewDocument } from './new-document.js';
 import { findReadable, type WriteTarget } from './write-target.js';
 
@@ -33,7 +33,7 @@ export async function insertDocument(
     return presentWritten(hooked ? written!.after! : document, writer);
   };
   const request = { place, action: 'insert' as const, key, body };
-  return carryOutOnce(app, request, {
+  return executeOnce(app, request, {
     carryOut,
     async answerAgain([id]) {
       const stored = await documentStore(app, collection).findOne({ _id: id!, ...visibleDocuments() });

@@ -5,7 +5,7 @@ import type { StoredDocument } from '../store/document.js';
 import { openRemoval, openTrashing, type StateWrite } from '../store/state-writes.js';
 import { openAdmission } from './admit-state.js';
 import { askHooks } from './ask-hooks.js';
-import { carryOutOnce, type Mark } from './idempotency.js';
+import { executeOnce, type Mark } from './idempotency.js';
 import type { ExpectedVersion } from './if-match.js';
 import { referrerOf, requireDocumentId, type WriteTarget } from './write-target.js';
 
@@ -72,5 +72,5 @@ function removeOnce(
     await commitWrites(app, [write], { first: await mark([]), ask });
     return write.id.toHexString();
   };
-  return carryOutOnce(app, { place, action: 'delete', key, body }, { carryOut, answerAgain: () => body.id });
+  return executeOnce(app, { place, action: 'delete', key, body }, { carryOut, answerAgain: () => body.id });
 }

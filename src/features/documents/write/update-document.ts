@@ -4,7 +4,7 @@ import type { PresentedDocument } from '../reply/present-document.js';
 import { askHooks } from './ask-hooks.js';
 import { openUpdate, readUpdate, type ChangeConditions } from './decide-update.js';
 import { presentWritten } from './guard-fields.js';
-import { carryOutOnce, type Mark } from './idempotency.js';
+import { executeOnce, type Mark } from './idempotency.js';
 import { readWritten, type WriteTarget } from './write-target.js';
 
 /**
@@ -30,7 +30,7 @@ export async function updateDocument(
     return presentWritten(written!.after!, place.writer);
   };
   const request = { place, action: 'update' as const, key, body: { id: idText, body } };
-  return carryOutOnce(app, request, {
+  return executeOnce(app, request, {
     carryOut,
     answerAgain: async ([id]) => presentWritten(await readWritten(app, place, id!), place.writer),
   });

@@ -1,6 +1,6 @@
 import { AppError } from '../../../errors.js';
 import type { App } from '../../../app.js';
-import { ownTurn } from '../../../turns.js';
+import { ownTurn } from '../../../scheduler.js';
 import type { FairLimiter } from '../../../fair-limiter.js';
 import { hintOf } from '../../changes/change-log.js';
 import { findCollection } from '../../collections/collection-store.js';

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
 import { estimateQuery } from '../../../http/admission/weights.js';
-import { turn } from '../../../turns.js';
+import { turn } from '../../../scheduler.js';
 import type { Caller } from '../../access/caller.js';
 import { requireFollowable } from '../admit-follower.js';
 import { openFeedCursor, type FeedPosition } from '../feed-cursor.js';

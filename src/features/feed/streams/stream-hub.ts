@@ -1,9 +1,9 @@
 import type { App } from '../../../app.js';
 import { overLimit, unavailable, forbidden } from '../../../errors.js';
-import { FairLimiter, type RefusedScope, type Tenant } from '../../../fair-limiter.js';
-import { type LoadRefusal, requestShares } from '../../../http/admission/refusals.js';
+import { FairLimiter, type LimitScope, type Tenant } from '../../../fair-limiter.js';
+import { type LoadRejection, requestShares } from '../../../http/admission/rejections.js';
 import { admission } from '../../../http/admission/admission.js';
-import { takeTurns } from '../../../turns.js';
+import { takeTurns } from '../../../scheduler.js';
 import { isRestoring } from '../../../platform/database/restore-mark.js';
 import { judgeHeldToken } from '../../access/read-bearer.js';
 import { admitsOrigin, findLiveKey } from '../../access/require-key.js';
@@ -81,7 +81,7 @@ class StreamHub {
   readonly #streamsOf = new FairLimiter({ shares: { all: Infinity } });
   readonly #polls: FairLimiter;
   readonly #conditions: FairLimiter;
-  readonly #report: (refusal: LoadRefusal) => void;
+  readonly #report: (refusal: LoadRejection) => void;
   #taken = 0;
   #streams = 0;
   #added = 0;
@@ -283,7 +283,7 @@ function tooManyWait(): Error {
   });
 }
 
-const WHOSE: Readonly<Record<RefusedScope, string>> = {
+const WHOSE: Readonly<Record<LimitScope, string>> = {
   address: 'this address',
   project: 'this project',
   all: 'all clients',

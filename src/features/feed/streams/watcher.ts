@@ -1,7 +1,7 @@
 import { EJSON, type Document, deserialize } from 'bson';
 import type { App } from '../../../app.js';
 import { FairLimiter } from '../../../fair-limiter.js';
-import { ownTurn, takeTurns } from '../../../turns.js';
+import { ownTurn, takeTurns } from '../../../scheduler.js';
 import type { Matcher } from '../../../platform/database/database.js';
 import { hintOf, type ChangeLog, type LogPosition, type WatchedChange } from '../../changes/change-log.js';
 import { openChangeLog } from '../../changes/open-change-log.js';

@@ -1,6 +1,6 @@
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
-import { takeTurns } from '../../../turns.js';
+import { takeTurns } from '../../../scheduler.js';
 import type { Caller } from '../../access/caller.js';
 import type { Project } from '../../projects/project.js';
 import { getDocument } from '../../documents/read/get-document.js';

@@ -19,7 +19,7 @@ import { isContentType, isShownInline, UNKNOWN_TYPE } from '../content-type.js';
 import { reapFiles } from './reap-files.js';
 
 /** What an upload is refused with, besides outages. */
-export const UPLOAD_REFUSALS = {
+export const UPLOAD_ERRORS = {
   400: ['FILE_MISSING', 'INVALID_BODY'],
   403: ['QUOTA_EXCEEDED'],
   404: ['FILE_NOT_FOUND'],

@@ -4,7 +4,7 @@ import type { JobDefinition, RunAgain } from '../../../platform/jobs/job.js';
 import { withSpan } from '../../../platform/observe/telemetry.js';
 import { projectStore } from '../../projects/project-store.js';
 import { acceptMail, closeMail, advanceLog, mailLogStore, noteReason, decryptMail, type MailLog } from '../mail-log.js';
-import { refundSlot, settleSlots } from './mail-slots.js';
+import { refundMailQuota, commitMailQuota } from './mail-quota.js';
 import { chooseProvider } from '../project-mail.js';
 import { holdTurns, waitForTurn } from './provider-pace.js';
 
@@ -76,10 +76,10 @@ async function deliver(app: App, mailLogId: string, attempt: number, urgent: boo
  * another run has sent keeps its slot.
  */
 async function failMail(app: App, log: MailLog, reason: string): Promise<void> {
-  if (await advanceLog(app, { _id: log._id }, 'failed', { reason })) await refundSlot(app, log.projectId, log._id);
+  if (await advanceLog(app, { _id: log._id }, 'failed', { reason })) await refundMailQuota(app, log.projectId, log._id);
 }
 
 async function loseMail(app: App, log: MailLog, reason: string): Promise<void> {
-  await settleSlots(app, log.projectId, [log._id]);
+  await commitMailQuota(app, log.projectId, [log._id]);
   await advanceLog(app, { _id: log._id }, 'failed', { reason });
 }

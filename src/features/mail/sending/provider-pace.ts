@@ -108,7 +108,7 @@ async function catchTurn(app: App, id: string, gapMs: number, mostMs: number): P
  * Refuses a call that a client waits for with 429 RATE_LIMITED, and books no turn, when the next one is more than a
  * minute away.
  */
-export async function refuseLongWait(app: App, project: Project): Promise<void> {
+export async function rejectLongWait(app: App, project: Project): Promise<void> {
   const id = paceId(app, project);
   const pace = id === null || app.config.mailRate === null ? null : await paceStore(app).findOne({ _id: id });
   const waitMs = (pace?.nextAt.getTime() ?? 0) - app.clock.now();

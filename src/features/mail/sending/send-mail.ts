@@ -11,7 +11,7 @@ import {
   type MailLog,
   type TemplateUsed,
 } from '../mail-log.js';
-import { reserveSlots, type SlotCount } from './mail-slots.js';
+import { reserveMailQuota, type MailQuotaUse } from './mail-quota.js';
 import { requireTemplate } from '../mail-template.js';
 import { findByokKey, resolveSender } from '../project-mail.js';
 import { checkRendered, type MailRequest } from '../read-mail.js';
@@ -49,14 +49,14 @@ export async function sendMail(
   const mail = { from, to: request.to, ...text, ...(request.replyTo && { replyTo: request.replyTo }) };
   const log = queuedLog(app, project._id, mail, { _id: id, usingByok, templateUsed: used });
   await requireRoomForMails(app, project._id, [log]);
-  const slots = await reserveSlots(app, project, [id]);
+  const slots = await reserveMailQuota(app, project, [id]);
   await mailLogStore(app).insertOne(log);
   await enqueueMail(app, log);
   return presentQueued(log, slots);
 }
 
 /** The answer for a mail that was queued. */
-export function presentQueued({ _id, usingByok, templateUsed }: MailLog, { used, limit }: SlotCount): QueuedMail {
+export function presentQueued({ _id, usingByok, templateUsed }: MailLog, { used, limit }: MailQuotaUse): QueuedMail {
   return {
     id: _id.toHexString(),
     provider: usingByok ? 'byok' : 'default',

@@ -4,7 +4,7 @@ import { CLOCK_DOUBT_MS } from '../../../platform/time/clock.js';
 import { jobStore, type JobDefinition } from '../../../platform/jobs/job.js';
 import { deliverMail } from './deliver-mail.job.js';
 import { closeMail, mailLogStore } from '../mail-log.js';
-import { refundSlot, mailUsageStore } from './mail-slots.js';
+import { refundMailQuota, mailUsageStore } from './mail-quota.js';
 import { enqueueMail } from './send-mail.js';
 
 /** The age below which a mail is still in the hands of its worker. */
@@ -48,6 +48,6 @@ async function namePartyless(app: App): Promise<void> {
 async function reconcileReservation(app: App, projectId: ObjectId, id: ObjectId): Promise<void> {
   const log = await mailLogStore(app).findOne({ _id: id });
   if (log?.status === 'queued') return;
-  if (log === null) await refundSlot(app, projectId, id);
+  if (log === null) await refundMailQuota(app, projectId, id);
   else await closeMail(app, log);
 }

@@ -19,9 +19,9 @@ export async function withCurrentPassword<T>(
   work: (bcrypt: PasswordWork) => Promise<T>,
 ): Promise<T> {
   const lock = lockUser(app, projectId, nameOf(user), given.ip);
-  await lock.refuseLocked();
+  await lock.rejectLocked();
   return app.passwords.inTurn(projectId.toHexString(), async (bcrypt) => {
-    await lock.refuseLocked();
+    await lock.rejectLocked();
     if (await bcrypt.matches(given.currentPassword, user[HIDDEN_FIELD].passwordHash)) {
       await lock.admit();
       return work(bcrypt);

@@ -62,7 +62,7 @@ export function readNewUser(
     // As with the password below.
     own.email = PLACEHOLDER_EMAIL;
   }
-  refuseProtected(collection, Object.keys(own), setter, problems);
+  rejectProtected(collection, Object.keys(own), setter, problems);
   const emailVerified = readEmailVerified(own, setter, problems);
   const roles = takeRoles(collection.fields, own, { maySet: setter === 'project' }, problems);
   const isWithout = !needsPassword && !Object.hasOwn(own, 'password');
@@ -109,7 +109,7 @@ export function changesTrust(fields: readonly Field[], change: Record<string, un
 }
 
 /** Notes every named field (dotted paths too) that an end user may not set. */
-export function refuseProtected(
+export function rejectProtected(
   collection: Pick<Collection, 'fields'>,
   paths: readonly string[],
   setter: FieldSetter,

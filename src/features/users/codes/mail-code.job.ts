@@ -5,7 +5,7 @@ import type { SystemMail } from '../../mail/sending/send-system-mail.js';
 import type { Project } from '../../projects/project.js';
 import { projectStore } from '../../projects/project-store.js';
 import { signInOf } from '../../projects/sign-in-settings.js';
-import { CODE_LIFETIME_MS, findLetter, forgetLetter, type OpenLetter } from './one-time-code.js';
+import { CODE_LIFETIME_MS, findPendingEmail, forgetPendingEmail, type PendingEmail } from './one-time-code.js';
 import type { User } from '../user.js';
 import { deliverToUser } from '../user-hooks.js';
 import { findUser, findUserByEmail } from '../user-store.js';
@@ -17,7 +17,7 @@ export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
   name: 'users.mailCode',
   retry: { delaysMs: [1000, 10_000, 60_000] },
   async run(app, { codeId }) {
-    const letter = await findLetter(app, codeId);
+    const letter = await findPendingEmail(app, codeId);
     if (!letter) return;
     const project = await projectStore(app).findOne({ _id: letter.projectId, state: 'active' });
     const reader = project && (await findReader(app, project, letter));
@@ -40,19 +40,19 @@ export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
       };
       await deliverToUser(app, project, mail, { user: reader, once: `${codeId} ${letter.code}` });
     }
-    await forgetLetter(app, codeId);
+    await forgetPendingEmail(app, codeId);
   },
 };
 
 /** The page that posts the code, with both behind `#`, where no server sees them; empty without a page. */
-function linkOf({ redirect, email, code }: OpenLetter): string {
+function linkOf({ redirect, email, code }: PendingEmail): string {
   return redirect === undefined ? '' : `${redirect}#${new URLSearchParams({ email, otp: code }).toString()}`;
 }
 
 type Reader = Pick<User, 'email' | 'emailVerified'>;
 
 /** The account that a letter is for, or who may make one by it; null when nobody wants it any more. */
-async function findReader(app: App, project: Project, letter: OpenLetter): Promise<Reader | null> {
+async function findReader(app: App, project: Project, letter: PendingEmail): Promise<Reader | null> {
   const { purpose, email, userId } = letter;
   if (purpose === 'email-change') {
     const user = userId ? await findUser(app, project._id, userId) : null;

@@ -37,7 +37,7 @@ interface OneTimeCode {
   /** Keyed hash of the six digits; a plain one would be undone by trying a million. */
   codeHash: string;
   /** The content to mail, encrypted; removed as soon as the mail is queued. */
-  encryptedLetter?: string;
+  encryptedEmail?: string;
   tries: number;
   sentAt: Date;
   expiresAt: Date;
@@ -50,7 +50,7 @@ interface OneTimeCode {
   dayTries?: number;
 }
 
-export interface CodeLetter {
+export interface CodeEmail {
   purpose: CodePurpose;
   email: string;
   code: string;
@@ -59,7 +59,7 @@ export interface CodeLetter {
 }
 
 /** A letter that is to be mailed, and whose it is. */
-export type OpenLetter = CodeLetter & Pick<OneTimeCode, 'projectId' | 'userId'>;
+export type PendingEmail = CodeEmail & Pick<OneTimeCode, 'projectId' | 'userId'>;
 
 /** A new code under the id of its record; the time until one may be asked for again; null when no mail may go out. */
 export type OpenedCode = { id: string } | { waitMs: number } | null;
@@ -89,11 +89,11 @@ export async function openCode(
   const counted = await mayMail();
   if (!counted) return null;
   const code = String(randomInt(0, 1_000_000)).padStart(6, '0');
-  const letter: CodeLetter = { purpose, email, code, ...(redirect !== undefined && { redirect }) };
+  const letter: CodeEmail = { purpose, email, code, ...(redirect !== undefined && { redirect }) };
   const fresh = {
     projectId,
     codeHash: hashCode(app, id, code),
-    encryptedLetter: app.secrets.encrypt(JSON.stringify(letter), encryptionContext(id)),
+    encryptedEmail: app.secrets.encrypt(JSON.stringify(letter), encryptionContext(id)),
     tries: 0,
     sentAt: new Date(now),
     expiresAt: new Date(now + CODE_LIFETIME_MS),
@@ -131,16 +131,16 @@ async function storeCode(
 }
 
 /** The content of an open code's mail, or null when it was mailed or has expired. */
-export async function findLetter(app: App, id: string): Promise<OpenLetter | null> {
+export async function findPendingEmail(app: App, id: string): Promise<PendingEmail | null> {
   const open = await codeStore(app).findOne({ _id: id });
-  if (!open?.encryptedLetter || open.expiresAt.getTime() <= app.clock.now()) return null;
-  const letter = JSON.parse(app.secrets.decrypt(open.encryptedLetter, encryptionContext(id))) as CodeLetter;
+  if (!open?.encryptedEmail || open.expiresAt.getTime() <= app.clock.now()) return null;
+  const letter = JSON.parse(app.secrets.decrypt(open.encryptedEmail, encryptionContext(id))) as CodeEmail;
   return { ...letter, projectId: open.projectId, ...(open.userId && { userId: open.userId }) };
 }
 
 /** Forgets what was needed for the mail only. */
-export async function forgetLetter(app: App, id: string): Promise<void> {
-  await codeStore(app).updateOne({ _id: id }, { $unset: { encryptedLetter: '' } });
+export async function forgetPendingEmail(app: App, id: string): Promise<void> {
+  await codeStore(app).updateOne({ _id: id }, { $unset: { encryptedEmail: '' } });
 }
 
 /** The account that last asked for this address, if any did in the last days. */

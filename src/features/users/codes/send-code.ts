@@ -50,10 +50,10 @@ export async function sendAskedCode(
   email: string,
   request: CodeRequest,
 ): Promise<void> {
-  refuseTooSoon(await sendCode(app, project, purpose, email, request));
+  rejectTooSoon(await sendCode(app, project, purpose, email, request));
 }
 
-function refuseTooSoon(waitMs: number): void {
+function rejectTooSoon(waitMs: number): void {
   if (waitMs <= 0) return;
   throw overLimit('CODE_SENT_RECENTLY', 'A code was sent less than a minute ago. Use it, or try again later', {
     retryAfterSeconds: Math.ceil(waitMs / 1000),
@@ -108,5 +108,5 @@ export async function resendCodes(app: App, project: Project, email: string, ask
   const user = userId && (await findUser(app, project._id, userId));
   const isSent =
     user && (await sendChangeCode(app, project, user, email, { network: asker.network, tie: await asker.findTie() }));
-  if (!isSent) refuseTooSoon(waitMs);
+  if (!isSent) rejectTooSoon(waitMs);
 }

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
-import { mapInTurns } from '../../../turns.js';
+import { mapInTurns } from '../../../scheduler.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import type { Collection } from '../../collections/collection.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';

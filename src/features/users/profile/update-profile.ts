@@ -17,7 +17,7 @@ import { changeUser } from '../accounts/change-user.js';
 import { checkNewPassword, isEmail, normaliseEmail } from '../credentials.js';
 import { finishTransfer } from '../codes/finish-transfer.job.js';
 import { emailTaken, isEmailConflict, requireSizeAfter } from '../accounts/insert-user.js';
-import { refuseProtected, type FieldSetter } from '../accounts/new-user.js';
+import { rejectProtected, type FieldSetter } from '../accounts/new-user.js';
 import { takeRoles } from '../accounts/user-roles.js';
 import { findVerifyingSession, finishLater, ownershipBegins } from '../codes/ownership.js';
 import { BY_STRANGER, sendChangeCode, sendCode } from '../codes/send-code.js';
@@ -168,7 +168,7 @@ function readChange(
   }
   const present = rolesOf(collection.fields, user);
   const roles = takeRoles(collection.fields, change, { maySet: setter === 'project', present }, problems);
-  refuseProtected(collection, Object.keys(change), setter, problems);
+  rejectProtected(collection, Object.keys(change), setter, problems);
   if (setter === 'user' && Object.hasOwn(change, EMAIL_VERIFIED)) {
     // A fetched profile may be sent back as it is.
     if (change[EMAIL_VERIFIED] !== user.emailVerified) {

@@ -32,7 +32,7 @@ const FACTOR: Lock = {
 /** Counts wrong passwords (decisions.md 2), in the database, so that all processes count together. */
 export interface LoginLock {
   /** 423 ACCOUNT_LOCKED with Retry-After while locked. */
-  refuseLocked(): Promise<void>;
+  rejectLocked(): Promise<void>;
   /**
    * One more wrong password; 423 when the lock has come since, so that of any number of guesses at once no more
    * than five are told wrong.
@@ -64,19 +64,19 @@ export function loginLock(
   const network = clientNetwork(ip);
   const idOf = (...parts: string[]): string => counterId(app, projectId, 'failures', email, ...parts);
   const [here, everywhere, factor] = [idOf(network), idOf(), idOf('second factor', 'everywhere')];
-  const refuseHere = async (): Promise<boolean> => {
+  const rejectHere = async (): Promise<boolean> => {
     const waitMs = await findWait(app, here, NETWORK);
     if (waitMs) throw refusal(NETWORK, waitMs);
     return waitMs !== null;
   };
-  const refuseEverywhere = async (): Promise<void> => {
+  const rejectEverywhere = async (): Promise<void> => {
     const waitMs = await findWait(app, everywhere, ACCOUNT);
     if (waitMs && !(await isKnown(network))) throw refusal(ACCOUNT, waitMs);
   };
   return {
-    async refuseLocked() {
-      await refuseHere();
-      await refuseEverywhere();
+    async rejectLocked() {
+      await rejectHere();
+      await rejectEverywhere();
     },
     async countFailure() {
       const counted = await countEvent(app, projectId, here, [NETWORK]);
@@ -85,9 +85,9 @@ export function loginLock(
       if ('waitMs' in all && !(await isKnown(network))) throw refusal(ACCOUNT, all.waitMs);
     },
     async admit() {
-      await refuseEverywhere();
+      await rejectEverywhere();
       // Almost nobody has failures, so almost everybody is admitted by one read.
-      if (!(await refuseHere())) return;
+      if (!(await rejectHere())) return;
       const waitMs = await forgetEvents(app, here, NETWORK);
       if (waitMs > 0) throw refusal(NETWORK, waitMs);
     },

@@ -21,11 +21,11 @@ export async function logIn(
   client: Client,
 ): Promise<SignedIn> {
   const lock = lockUser(app, project._id, input.email, client.ip);
-  await lock.refuseLocked();
+  await lock.rejectLocked();
   const checkPassword = async (bcrypt: PasswordWork): Promise<User> => {
     // Looked at again when the turn has come: of many guesses at once few are compared, and of these five at most are
     // told.
-    await lock.refuseLocked();
+    await lock.rejectLocked();
     const found = await findUserByEmail(app, project._id, input.email);
     if (await bcrypt.matches(input.password, found?.[HIDDEN_FIELD].passwordHash ?? null)) {
       await lock.admit();

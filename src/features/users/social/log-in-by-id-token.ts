@@ -6,7 +6,7 @@ import { noteUsed } from '../../quota/one-time-token.js';
 import type { Client } from '../sessions/open-session.js';
 import { completeSignIn, accountDisabled, type SignedIn } from '../sign-in/complete-sign-in.js';
 import { requireSocialProvider } from './social-provider.js';
-import { resolveSocialUser, type SocialRefusal } from './social-user.js';
+import { resolveSocialUser, type SocialError } from './social-user.js';
 
 /**
  * Signs in by an id token that an app got from the provider itself; a token opens one session at most. 401
@@ -33,7 +33,7 @@ export async function logInByIdToken(
   };
 }
 
-function refusalOf(refusal: SocialRefusal): AppError {
+function refusalOf(refusal: SocialError): AppError {
   switch (refusal) {
     case 'account_disabled':
       return accountDisabled();

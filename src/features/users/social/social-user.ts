@@ -18,7 +18,7 @@ import type { User } from '../user.js';
 import { findUser, findUserByEmail } from '../user-store.js';
 
 /** Why a person whom the provider vouched for cannot come in; goes back to the application as `error`. */
-export type SocialRefusal = 'account_disabled' | 'email_unverified' | 'profile_incomplete' | 'project_full';
+export type SocialError = 'account_disabled' | 'email_unverified' | 'profile_incomplete' | 'project_full';
 
 const MAX_RACES = 3;
 
@@ -39,7 +39,7 @@ export async function resolveSocialUser(
   provider: SocialProvider,
   identity: SocialIdentity,
   client: Client,
-): Promise<SocialUser | SocialRefusal> {
+): Promise<SocialUser | SocialError> {
   const _id = identityId(project, provider, identity);
   const email = normaliseEmail(identity.verifiedEmail ?? '');
   for (let race = 0; race < MAX_RACES; race++) {
@@ -72,7 +72,7 @@ export async function findLinked(app: App, project: Project, _id: string): Promi
 }
 
 /** Null when the account changed in between: look again. */
-async function claim(app: App, project: Project, user: User): Promise<User | SocialRefusal | null> {
+async function claim(app: App, project: Project, user: User): Promise<User | SocialError | null> {
   return user[HIDDEN_FIELD].disabledAt ? 'account_disabled' : claimAccount(app, project, user);
 }
 
@@ -82,7 +82,7 @@ async function create(
   project: Project,
   person: { email: string; client: Client },
   identity: SocialIdentity,
-): Promise<User | SocialRefusal | null> {
+): Promise<User | SocialError | null> {
   const collection = await requireCollection(app, project._id, USERS);
   const named =
     identity.name !== null && collection.fields.some(({ name, type }) => name === 'name' && type === 'String');

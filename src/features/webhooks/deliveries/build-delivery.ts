@@ -60,7 +60,7 @@ export function buildPayload(
     documentId: event.documentId,
     actor: event.actor,
     ...(readAt && { stale: true, readAt: readAt.toISOString() }),
-    ...(TELLS_BEFORE.has(event.action) && tellBefore(before, document, confidential)),
+    ...(HAS_PREVIOUS.has(event.action) && previousDocument(before, document, confidential)),
     data,
   };
   const body = JSON.stringify(payload, confidential);
@@ -75,14 +75,14 @@ function shownFields(document: Record<string, unknown>): Record<string, unknown>
 }
 
 /** Events that say what was there before: of a new or recovered document nothing of its content has changed. */
-const TELLS_BEFORE: ReadonlySet<Action> = new Set(['update', 'delete']);
+const HAS_PREVIOUS: ReadonlySet<Action> = new Set(['update', 'delete']);
 const MAX_BEFORE_BYTES = 16 * 1024;
 
 /**
  * The old values of the top-level fields that a change has changed, null where there was none; `updatedAt`, which every
  * change changes, is left out.
  */
-function tellBefore(
+function previousDocument(
   before: Record<string, unknown> | undefined,
   after: Record<string, unknown>,
   confidential?: typeof withoutConfidential,

@@ -1,10 +1,10 @@
 import type { ObjectId } from 'bson';
 import { SYSTEM } from '../../../platform/actor.js';
 import type { App } from '../../../app.js';
-import { takeTurns } from '../../../turns.js';
+import { takeTurns } from '../../../scheduler.js';
 import { isDuplicateKey } from '../../../platform/database/database.js';
 import { groupBy } from '../../../platform/group-by.js';
-import { keepsChanges, tellFollowers } from '../../changes/change-log.js';
+import { keepsChanges, notifyFollowers } from '../../changes/change-log.js';
 import { appendChanges } from '../../changes/outbox-log.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { REMOVED } from '../../collections/indexes/document-indexes.js';
@@ -126,7 +126,7 @@ async function logChanges(app: App, items: [Waiting, ...Waiting[]]): Promise<voi
     return { document, event: id, at, earlier: findEarlier(outbox.outbox) };
   });
   await appendChanges(app, collection, changed);
-  tellFollowers(app, collection);
+  notifyFollowers(app, collection);
 }
 
 /** More changes of one document in one entry are not told apart. */

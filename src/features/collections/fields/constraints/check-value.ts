@@ -1,13 +1,13 @@
 import type { FieldShape } from '../field.js';
 import type { ConstraintName } from './constraint.js';
-import { CONSTRAINT_NAMES, constraintRow, isAsTight, type CheckedMoment } from './constraint-rows.js';
+import { CONSTRAINT_NAMES, constraintRow, isAsTight, type CheckTime } from './constraint-rows.js';
 
 /** The constraints of a field or an item, ready for values of its type. */
 export interface ValueCheck {
   /** The value as it is stored. */
   normalize: (value: unknown) => unknown;
   /** Reports each constraint that a normalized value breaks: its name, and the rest of a sentence. */
-  find: (value: unknown, at: CheckedMoment, broken: (rule: ConstraintName, text: string) => void) => void;
+  find: (value: unknown, at: CheckTime, broken: (rule: ConstraintName, text: string) => void) => void;
 }
 
 /** Compiles sound constraints; null for a shape that has none. */

@@ -68,7 +68,7 @@ const FORMAT_RULES: Readonly<Record<TextFormat, { test: (text: string) => boolea
   };
 
 /** What a check of one value may know: the moment of the write, null for what is stored already. */
-export interface CheckedMoment {
+export interface CheckTime {
   now: number | null;
   /** Takes steps of pattern matching from what one document may cost; false when that is used up. */
   afford: (steps: number) => boolean;
@@ -88,7 +88,7 @@ export interface ConstraintRow<S = unknown> {
   /** The stored form of a value. */
   normalize?(this: void, value: unknown): unknown;
   /** What is wrong with a value of the type; null = it fits. Made once for a setting. */
-  check?(this: void, setting: S, type: FieldType): (value: unknown, at: CheckedMoment) => string | null;
+  check?(this: void, setting: S, type: FieldType): (value: unknown, at: CheckTime) => string | null;
   /** What JSON Schema says of the values. */
   keywords?(this: void, setting: S, type: FieldType): JsonSchema;
   /** What the type cannot say, for people. */

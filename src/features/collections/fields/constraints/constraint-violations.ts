@@ -1,7 +1,7 @@
 import type { Document } from 'bson';
 import type { App } from '../../../../app.js';
 import { conflict } from '../../../../errors.js';
-import { takeTurns } from '../../../../turns.js';
+import { takeTurns } from '../../../../scheduler.js';
 import { documentsName, type Collection } from '../../collection.js';
 import type { Field, FieldShape } from '../field.js';
 import { REMOVED } from '../../indexes/document-indexes.js';

@@ -43,7 +43,7 @@ export function takeOperators(body: Record<string, unknown>): SentChange {
   for (const { name, path, operand } of operators) rejectUnsafeUpdate({ [path]: innerValues(name, operand) });
   for (const path of unset) rejectUnsafeUpdate({ [path]: null });
   const changed = [...operators.map(({ path }) => path), ...unset];
-  if (changed.length > 0) refuseConflicts(changed, Object.keys(plain));
+  if (changed.length > 0) rejectConflicts(changed, Object.keys(plain));
   return { plain, operators, unset };
 }
 
@@ -62,7 +62,7 @@ function innerValues(name: string, operand: unknown): unknown {
 }
 
 /** No two of the changed paths, and none of them with a plain one, may be the same or lie inside each other. */
-function refuseConflicts(changed: readonly string[], plain: readonly string[]): void {
+function rejectConflicts(changed: readonly string[], plain: readonly string[]): void {
   const seen = new Set<string>(plain);
   const parents = new Set(plain.flatMap(parentsOf));
   for (const path of changed) {

@@ -15,7 +15,7 @@ export const MAIL_TEXT = object(
  * The mail of a log: while it waits, or for good where the outbox keeps mails instead of sending them. 404
  * EMAIL_NOT_FOUND, and MAIL_TEXT_GONE for one that has left the house.
  */
-export async function readKeptMail(app: App, project: Project, id: string): Promise<TypeOf<typeof MAIL_TEXT>> {
+export async function readMailContent(app: App, project: Project, id: string): Promise<TypeOf<typeof MAIL_TEXT>> {
   const _id = findObjectId(id);
   const log = _id && (await mailLogStore(app).findOne({ _id, projectId: project._id }));
   if (!log) throw missing('EMAIL_NOT_FOUND', 'There is no email with this id');

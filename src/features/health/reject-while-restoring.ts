@@ -13,7 +13,7 @@ const LOOK_LIMIT_MS = 1_000;
  * Answers 503 RESTORING while a backup is being restored, to whatever is asked: what is stored is half of something, in
  * which not even keys can be found. When the database does not answer, `/api/health` and `/ready` say so themselves.
  */
-export function refuseWhileRestoring(app: App): Middleware {
+export function rejectWhileRestoring(app: App): Middleware {
   return (ctx, next) => {
     const restoring = ctx.path === ALIVE ? false : isRestoring(app.db);
     if (restoring === false) return next() as Promise<unknown>;

@@ -7,7 +7,7 @@ import type { Context } from '../shell/context.js';
  * Rejects with STORE_REPLACED when its store is gone, with STORE_FAILED when a write has failed so that only a new
  * process can go on: whatever keeps the service running starts one.
  */
-export async function whenStopped({ io: { stop } }: Context, db: Database): Promise<void> {
+export async function waitForStop({ io: { stop } }: Context, db: Database): Promise<void> {
   if (stop.aborted) return;
   const gone = new Promise<never>((_, reject) => {
     db.onLost(reject);

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { KEPT_DATA } from '../world/cli.js';
+import { RETAINED_DATA } from '../world/cli.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { withApp } from '../helpers/with-app.js';
 
@@ -22,7 +22,7 @@ it('lists every store whose records have an end', async () => {
     return names.filter((_name, at) => ends[at]);
   });
   expect(ending.length).toBeGreaterThan(10);
-  const listed = KEPT_DATA.flatMap(({ stores }) => stores);
+  const listed = RETAINED_DATA.flatMap(({ stores }) => stores);
   expect(ending.filter((name) => !listed.includes(name))).toEqual([]);
 });
 
@@ -56,7 +56,7 @@ it('lists every store that the source names, or the store lasts', () => {
       for (const name of found) named.add(name);
     }
   }
-  const known = [...KEPT_DATA.flatMap(({ stores }) => stores), ...LASTING];
+  const known = [...RETAINED_DATA.flatMap(({ stores }) => stores), ...LASTING];
   expect([...named].filter((name) => !known.includes(name)).sort()).toEqual([]);
   expect(known.filter((name) => !named.has(name)).sort()).toEqual([]);
 });

@@ -9,7 +9,7 @@ import { requireRoomFor } from '../../quota/database-quota.js';
 import { sizeClass, REPEATED_REQUESTS } from '../../quota/kept-records.js';
 import { mailLogStore, advanceLog, queuedLog, requireRoomForMails, type MailLog, acceptMail } from '../mail-log.js';
 import type { BatchItem, MailRequest } from '../read-mail.js';
-import { readSlots, refundSlot, reserveSlots, settleSlots } from './mail-slots.js';
+import { readMailQuota, refundMailQuota, reserveMailQuota, commitMailQuota } from './mail-quota.js';
 import { enqueueMail, presentQueued, sendMail, type QueuedMail } from './send-mail.js';
 import type { OutgoingMail, SendOutcome } from '../../../platform/mail-provider/mail-provider.js';
 import { withTimeout } from '../../../platform/time/with-timeout.js';
@@ -45,7 +45,7 @@ export async function sendBatch(
     const retryAfterSeconds = (later.getTime() - app.clock.now()) / 1000;
     throw overLimit('RATE_LIMITED', 'The mail provider’s rate limit is exceeded', { retryAfterSeconds });
   }
-  await reserveSlots(
+  await reserveMailQuota(
     app,
     project,
     logs.map((log) => log._id),
@@ -86,9 +86,9 @@ async function noteOutcome(app: App, log: MailLog, result: SendOutcome): Promise
     await acceptMail(app, log, result);
     return { id: result.id, ...(result.partial !== undefined && { partial: result.partial }) };
   }
-  if (result.outcome === 'unknown') await settleSlots(app, log.projectId, [log._id]);
+  if (result.outcome === 'unknown') await commitMailQuota(app, log.projectId, [log._id]);
   if (await advanceLog(app, { _id: log._id }, 'failed', { reason: result.reason })) {
-    await refundSlot(app, log.projectId, log._id);
+    await refundMailQuota(app, log.projectId, log._id);
   }
   return { error: { message: result.reason } };
 }
@@ -128,7 +128,7 @@ interface Attempt<T> {
  * also after an attempt that was cut off anywhere. 409 REQUEST_UNDER_WAY beside an attempt that has no answer yet; 422
  * for another body. Without a key it is sent.
  */
-export async function sendMailOnce(
+export async function sendMailIdempotently(
   app: App,
   project: Project,
   request: MailRequest,
@@ -144,7 +144,7 @@ export async function sendMailOnce(
       throw error;
     }
   };
-  return answerOnce(app, project, {
+  return runIdempotently(app, project, {
     kind: 'mail',
     key,
     body: request,
@@ -155,7 +155,7 @@ export async function sendMailOnce(
       const queued = await findQueued(app, project, id!);
       if (queued) return queued;
       // Cut off between its slot and its log.
-      await refundSlot(app, project._id, id!);
+      await refundMailQuota(app, project._id, id!);
       return send(record);
     },
   });
@@ -166,7 +166,7 @@ async function findQueued(app: App, project: Project, id: ObjectId): Promise<Que
   const log = await mailLogStore(app).findOne({ _id: id, projectId: project._id });
   if (!log) return null;
   if (log.status === 'queued') await enqueueMail(app, log);
-  return presentQueued(log, await readSlots(app, project));
+  return presentQueued(log, await readMailQuota(app, project));
 }
 
 /**
@@ -174,14 +174,14 @@ async function findQueued(app: App, project: Project, id: ObjectId): Promise<Que
  * 409 REQUEST_UNDER_WAY beside an attempt that has no answer yet; 409 BATCH_UNCERTAIN when one was cut off, as nobody
  * knows what the provider took; 422 for another body. Without a key it is sent.
  */
-export async function sendBatchOnce(
+export async function sendBatchIdempotently(
   app: App,
   project: Project,
   items: readonly BatchItem[],
   key: string | null,
 ): Promise<BatchResult[]> {
   if (key === null) return sendBatch(app, project, items);
-  return answerOnce(app, project, {
+  return runIdempotently(app, project, {
     kind: 'mail batch',
     key,
     body: items,
@@ -195,7 +195,7 @@ export async function sendBatchOnce(
   });
 }
 
-async function answerOnce<T>(app: App, project: Project, attempt: Attempt<T>): Promise<T> {
+async function runIdempotently<T>(app: App, project: Project, attempt: Attempt<T>): Promise<T> {
   const { kind, key, body, ids } = attempt;
   const store: Store<KeyRecord> = app.db.collection<KeyRecord>(REPEATED_REQUESTS);
   const now = app.clock.now();

@@ -1,10 +1,10 @@
 import type { App } from '../../app.js';
 import { unavailable } from '../../errors.js';
-import { FairLimiter, type FullShare, type RefusedScope, type Shares } from '../../fair-limiter.js';
+import { FairLimiter, type FullShare, type LimitScope, type Shares } from '../../fair-limiter.js';
 import { OPERATORS_TENANT } from './tenants.js';
 
 /** A refusal, for the log and the metrics: which part of a request's way was full, in what unit, and whose share. */
-export interface LoadRefusal extends FullShare {
+export interface LoadRejection extends FullShare {
   stage: string;
   unit: string;
 }
@@ -24,23 +24,23 @@ export interface StageOptions {
   most: number;
   maxWaitMs: number;
   maxWaiting: number;
-  onRefusal?: (refusal: LoadRefusal) => void;
+  onRejection?: (refusal: LoadRejection) => void;
 }
 
 /** Bounds what all requests hold at one stage; 503 OVERLOADED when too many wait, or for too long. */
-export function openStage({ stage, unit, most, maxWaitMs, maxWaiting, onRefusal }: StageOptions): FairLimiter {
+export function openStage({ stage, unit, most, maxWaitMs, maxWaiting, onRejection }: StageOptions): FairLimiter {
   return new FairLimiter({
     shares: requestShares(most),
     waiting: requestShares(maxWaiting),
     maxWaitMs,
     refuse: (full) => {
-      onRefusal?.({ stage, unit, ...full });
+      onRejection?.({ stage, unit, ...full });
       return unavailable('OVERLOADED', TEXTS[full.scope], { retryAfterSeconds: 1 });
     },
   });
 }
 
-const TEXTS: Readonly<Record<RefusedScope, string>> = {
+const TEXTS: Readonly<Record<LimitScope, string>> = {
   all: 'The server has too much to do just now: try again in a moment',
   project: 'The project has too many requests under way: try again in a moment',
   address: 'Your address has too many requests under way: try again in a moment',
@@ -50,7 +50,7 @@ const TEXTS: Readonly<Record<RefusedScope, string>> = {
 const LOG_EVERY_MS = 1_000;
 
 /** Returns what notes each refusal in the metrics, and in the log at most once a second for each kind. */
-export function refusalReport({ log, metrics }: Pick<App, 'log' | 'metrics'>): (refusal: LoadRefusal) => void {
+export function rejectionReport({ log, metrics }: Pick<App, 'log' | 'metrics'>): (refusal: LoadRejection) => void {
   const counts = new Map<string, { labels: Record<string, string>; value: number; nextMs: number }>();
   metrics.gauge('admission_refusals', 'Requests refused because of load, since the start', () =>
     [...counts.values()].map(({ labels, value }) => ({ labels, value })),

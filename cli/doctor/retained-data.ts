@@ -16,7 +16,7 @@ import { countOf, presentBytes } from '../view/present-amount.js';
 import { passed, type CheckResult } from './check.js';
 
 /** What the service keeps of its own accord, beside documents, files and accounts. */
-interface KeptData {
+interface RetainedData {
   what: string;
   /** Stored collections, none for what is a file or in memory. */
   stores: readonly string[];
@@ -31,7 +31,7 @@ const minutes = (ms: number): string => `${ms / 60_000} minutes`;
 const NO_BOUND = 'none of its own';
 
 /** The guide's table and `bsvc doctor` are made from this list. */
-export const KEPT_DATA: readonly KeptData[] = [
+export const RETAINED_DATA: readonly RetainedData[] = [
   {
     what: 'webhook deliveries and their payloads',
     stores: [WEBHOOK_DELIVERIES, WEBHOOK_PAYLOADS],
@@ -106,9 +106,9 @@ export const KEPT_DATA: readonly KeptData[] = [
 ];
 
 /** The sizes of what is kept, the largest first. */
-export async function checkKept(db: Database): Promise<CheckResult> {
+export async function checkRetained(db: Database): Promise<CheckResult> {
   const measured = await Promise.all(
-    KEPT_DATA.map(async ({ what, stores }) => {
+    RETAINED_DATA.map(async ({ what, stores }) => {
       const sizes = await Promise.all(stores.map((name) => db.measure(name)));
       const documents = sizes.reduce((sum, size) => sum + size.documents, 0);
       return { what, documents, bytes: sizes.reduce((sum, size) => sum + size.bytes, 0) };

@@ -5,7 +5,7 @@ import { removeLeftWorkFolders } from '../../src/platform/processes/work-folder.
  * Removes what killed processes left before this one begins: half-written uploads and work folders of backups. Nothing
  * of it keeps a service from starting.
  */
-export async function clearLeftovers(app: App): Promise<void> {
+export async function removeStaleFiles(app: App): Promise<void> {
   await app.files
     .sweepSpool()
     .catch((error: unknown) => app.log.warn({ err: error }, 'half-written uploads could not be removed'));

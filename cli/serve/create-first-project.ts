@@ -8,7 +8,7 @@ import type { Context } from '../shell/context.js';
 const NOBODY = 'nobody is there to answer: "bsvc project create" makes one';
 
 /** Asks a person at a terminal whether to create the first project of an empty store; null when none was made. */
-export async function offerFirstProject({ ask, io }: Context, app: App): Promise<CreatedProject | null> {
+export async function createFirstProject({ ask, io }: Context, app: App): Promise<CreatedProject | null> {
   if (!ask.possible || !isInForeground()) return null;
   if (!(await ask.yes('There is no project yet. Create the first one now?', NOBODY, true))) return null;
   const name = await ask.text('Name of the project:', NOBODY, { default: nameAfter(io.cwd), check: whatIsWrong });

@@ -22,13 +22,13 @@ export interface MailUsage {
   calls?: ObjectId[];
 }
 
-type SlotKind = 'open' | 'calls';
+type ReservationKind = 'open' | 'calls';
 
 const MAIL_USAGE = 'mail_usage';
 
 export const mailUsageStore = storeOf<MailUsage>(MAIL_USAGE);
 
-export interface SlotCount {
+export interface MailQuotaUse {
   used: number;
   /** null = unlimited. */
   limit: number | null;
@@ -38,12 +38,12 @@ export interface SlotCount {
  * Takes one slot of the running month for each id, all or none, by one conditional write: concurrent senders cannot
  * overrun the quota. 429 MAIL_QUOTA_EXCEEDED otherwise. Until settled or given back a slot is in `kind`.
  */
-export async function reserveSlots(
+export async function reserveMailQuota(
   app: App,
   project: Project,
   ids: readonly ObjectId[],
-  kind: SlotKind = 'open',
-): Promise<SlotCount> {
+  kind: ReservationKind = 'open',
+): Promise<MailQuotaUse> {
   const limit = findLimit(project, 'mail');
   const nowMs = app.clock.now();
   const usageId = monthKey(project._id, nowMs);
@@ -69,28 +69,28 @@ export async function reserveSlots(
 }
 
 /** Closes slots whose mail was accepted: they stay taken. Harmless to repeat. */
-export async function settleSlots(
+export async function commitMailQuota(
   app: Pick<App, 'db'>,
   projectId: ObjectId,
   ids: readonly ObjectId[],
-  kind: SlotKind = 'open',
+  kind: ReservationKind = 'open',
 ): Promise<void> {
   const these = { [kind]: { $in: [...ids] } };
   await mailUsageStore(app).updateMany({ projectId, ...these }, { $pull: these });
 }
 
 /** Gives a slot back, in the month it was taken from, if it is still open: repeating it gives nothing back twice. */
-export async function refundSlot(
+export async function refundMailQuota(
   app: Pick<App, 'db'>,
   projectId: ObjectId,
   id: ObjectId,
-  kind: SlotKind = 'open',
+  kind: ReservationKind = 'open',
 ): Promise<void> {
   await mailUsageStore(app).updateOne({ projectId, [kind]: id }, { $pull: { [kind]: id }, $inc: { used: -1 } });
 }
 
 /** The slots used in the current month. */
-export async function readSlots(app: App, project: Project): Promise<SlotCount> {
+export async function readMailQuota(app: App, project: Project): Promise<MailQuotaUse> {
   const usage = await mailUsageStore(app).findOne({ _id: monthKey(project._id, app.clock.now()) });
   return { used: usage?.used ?? 0, limit: findLimit(project, 'mail') };
 }
