@@ -1,7 +1,7 @@
 import type { Document } from 'bson';
 import { keysetFilters, allOf } from '../documents/query/keyset-filter.js';
 import type { SortKey } from '../documents/query/sort-key.js';
-import { mapInTurns } from '../../turns.js';
+import { mapInTurns } from '../../scheduler.js';
 import { decodeStored } from '../documents/reply/encode-document.js';
 import { listError } from '../documents/reply/query-errors.js';
 import { readRows, type ReplySize } from '../documents/reply/reply-size.js';
