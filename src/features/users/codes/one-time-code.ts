@@ -1,5 +1,5 @@
 import { randomInt, timingSafeEqual } from 'node:crypto';
-import type { Document, ObjectId } from 'bson';
+import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
 import { DAY_MS, CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
@@ -46,8 +46,9 @@ interface OneTimeCode {
   /** Keyed hash of the network that asked for it. */
   askedFrom: string;
   /** Tries are counted until this moment, then from zero. */
-  dayEndsAt?: Date;
-  dayTries?: number;
+  dayEndsAt: Date;
+  dayTries: number;
+  updatedAt: Date;
 }
 
 export interface CodeEmail {
@@ -78,20 +79,16 @@ export async function openCode(
   mayMail: () => Promise<readonly Counted[] | null>,
   { network, userId, redirect }: { network: string; userId?: ObjectId; redirect?: string },
 ): Promise<OpenedCode> {
-  const now = app.clock.now();
   const id = codeId(app, projectId, purpose, email);
-  // One from later than now was sent before the clock was set back; so was a day that ends later than one can.
-  const cool = {
-    $or: [{ sentAt: { $lte: new Date(now - COOLDOWN_MS) } }, { sentAt: { $gt: new Date(now + CLOCKS_DIFFER_MS) } }],
-  };
-  const recent = await codeStore(app).findOne({ _id: id, $nor: [cool] }, { projection: { sentAt: 1 } });
-  if (recent) return { waitMs: Math.min(COOLDOWN_MS, recent.sentAt.getTime() + COOLDOWN_MS - now) };
+  const waitMs = coolIn(app, await codeStore(app).findOne({ _id: id }, { projection: { sentAt: 1 } }));
+  if (waitMs > 0) return { waitMs };
   const counted = await mayMail();
   if (!counted) return null;
   const code = String(randomInt(0, 1_000_000)).padStart(6, '0');
   const letter: CodeEmail = { purpose, email, code, ...(redirect !== undefined && { redirect }) };
+  const now = app.clock.now();
   const fresh = {
-    projectId,
+    ...{ _id: id, projectId, dayEndsAt: new Date(now + DAY_MS), dayTries: 0, updatedAt: new Date(now) },
     codeHash: hashCode(app, id, code),
     encryptedEmail: app.secrets.encrypt(JSON.stringify(letter), encryptionContext(id)),
     tries: 0,
@@ -102,7 +99,7 @@ export async function openCode(
   };
   let isOpen = false;
   try {
-    isOpen = await storeCode(app, id, fresh, cool);
+    isOpen = await storeCode(app, fresh);
   } finally {
     if (!isOpen) await uncountMails(app, counted);
   }
@@ -110,24 +107,34 @@ export async function openCode(
   return isOpen ? { id } : { waitMs: COOLDOWN_MS };
 }
 
-/** Stores a code in the place of one that is `cool`, if there is one; false when another request did so first. */
-async function storeCode(
-  app: App,
-  id: string,
-  fresh: Omit<OneTimeCode, '_id'>,
-  cool: Record<string, unknown>,
-): Promise<boolean> {
-  const now = app.clock.now();
-  const newDay = { dayEndsAt: new Date(now + DAY_MS), dayTries: 0 };
-  if (await unlessDuplicate(keepRecord(app, 'codes', { _id: id, ...fresh, ...newDay }))) return true;
-  const thisDay = { dayEndsAt: { $gt: new Date(now), $lte: new Date(now + DAY_MS + CLOCKS_DIFFER_MS) } };
-  const next = await codeStore(app).updateOne({ _id: id, ...cool, ...thisDay }, { $set: fresh });
-  if (next.matchedCount === 1) return true;
-  const first = await codeStore(app).updateOne(
-    { _id: id, ...cool, $nor: [thisDay] },
-    { $set: { ...fresh, ...newDay } },
-  );
-  return first.matchedCount === 1;
+/** How long a code keeps another one from taking its place. One from later than now was sent by a clock ahead of it. */
+function coolIn(app: App, code: Pick<OneTimeCode, 'sentAt'> | null): number {
+  const ageMs = app.clock.now() - (code?.sentAt.getTime() ?? 0);
+  return ageMs < -CLOCKS_DIFFER_MS ? 0 : Math.min(COOLDOWN_MS, COOLDOWN_MS - ageMs);
+}
+
+/** Stores a code in the place of an older one, if there is one; false when another request did so first. */
+async function storeCode(app: App, fresh: OneTimeCode): Promise<boolean> {
+  if (await unlessDuplicate(keepRecord(app, 'codes', fresh))) return true;
+  let isStored = false;
+  await changeCode(app, fresh._id, (known) => {
+    isStored = coolIn(app, known) <= 0;
+    if (!isStored) return known;
+    const leftMs = known.dayEndsAt.getTime() - app.clock.now();
+    const isSameDay = leftMs > 0 && leftMs <= DAY_MS + CLOCKS_DIFFER_MS;
+    return isSameDay ? { ...fresh, dayEndsAt: known.dayEndsAt, dayTries: known.dayTries } : fresh;
+  });
+  return isStored;
+}
+
+/** Changes a code that is there by one read and one write, as often as it takes. */
+async function changeCode(app: App, id: string, change: (known: OneTimeCode) => OneTimeCode): Promise<void> {
+  await app.db.transform(ONE_TIME_CODES, id, (stored) => {
+    const known = stored as OneTimeCode | null;
+    const changed = known && change(known);
+    if (!known || changed === known) return stored;
+    return { ...changed, updatedAt: new Date(Math.max(app.clock.now(), known.updatedAt.getTime() + 1)) };
+  });
 }
 
 /** The content of an open code's mail, or null when it was mailed or has expired. */
@@ -159,24 +166,17 @@ export interface CheckedCode {
   spend(): Promise<boolean>;
 }
 
+/** The record stays, so that the minute between two mails still counts; its hash goes. */
+const SPENT = { codeHash: '', tries: MAX_TRIES };
+
 /** findCode with 400 OTP_INVALID for a wrong, spent, expired or never sent code alike. */
-export async function checkCode(
-  app: App,
-  project: Project,
-  purpose: CodePurpose,
-  email: string,
-  code: string,
-  asker: Asker,
-): Promise<CheckedCode> {
-  const found = await findCode(app, project, purpose, email, code, asker);
+export async function checkCode(...given: Parameters<typeof findCode>): Promise<CheckedCode> {
+  const found = await findCode(...given);
   if (!found) throw codeInvalid();
   return found;
 }
 
-/**
- * Counts the try first, so that many guesses at once are five guesses, and no more than a few a day; null unless it is
- * the open code.
- */
+/** Counts a try; null unless it is the open code. */
 export async function findCode(
   app: App,
   project: Project,
@@ -185,20 +185,16 @@ export async function findCode(
   code: string,
   asker: Asker,
 ): Promise<CheckedCode | null> {
-  const id = codeId(app, project._id, purpose, email);
-  const open = await countTry(app, id, asker, { $inc: { tries: 1, dayTries: 1 } });
-  if (!open || !isSameCode(app, id, code, open.codeHash)) return null;
-  return {
-    userId: open.userId ?? null,
-    async spend() {
-      // The record stays, so that the minute between two mails still counts; its hash goes.
-      const spent = await codeStore(app).updateOne(
-        { _id: id, codeHash: open.codeHash },
-        { $set: { codeHash: '', tries: MAX_TRIES } },
-      );
-      return spent.modifiedCount === 1;
-    },
-  };
+  const open = await tryCode(app, codeId(app, project._id, purpose, email), code, asker, {});
+  return (
+    open && {
+      userId: open.userId ?? null,
+      async spend() {
+        const isOpen = { _id: open._id, codeHash: open.codeHash };
+        return (await codeStore(app).updateOne(isOpen, { $set: SPENT })).modifiedCount === 1;
+      },
+    }
+  );
 }
 
 /** checkCode that spends the code by the very write which counts the try. */
@@ -211,43 +207,43 @@ export async function takeCode(
   asker: Asker,
 ): Promise<void> {
   const id = codeId(app, project._id, purpose, email);
-  const isRight = { $eq: ['$codeHash', { $literal: hashCode(app, id, code) }] };
-  const open = await countTry(app, id, asker, [
-    {
-      $set: {
-        tries: { $cond: [isRight, MAX_TRIES, { $add: ['$tries', 1] }] },
-        dayTries: { $add: [{ $ifNull: ['$dayTries', 0] }, 1] },
-        codeHash: { $cond: [isRight, '', '$codeHash'] },
-      },
-    },
-  ]);
-  if (!open || !isSameCode(app, id, code, open.codeHash)) throw codeInvalid();
+  if (!(await tryCode(app, id, code, asker, SPENT))) throw codeInvalid();
 }
 
 /**
- * Counts a try by one write and answers the code as it was before; null for one that is unknown, expired or tried too
- * often. The last tries are for the network that asked for the code and for those tied to its account, so that a
- * stranger's guesses do not use up the owner's code.
+ * Counts a try before it is compared, so that many guesses at once are five guesses, and no more than a few a day;
+ * answers the code as it was before and makes `changes` where it is the right one, null where it is wrong, unknown,
+ * expired or tried too often. The last tries are for the network that asked for the code and for those tied to its
+ * account, so that a stranger's guesses do not use up the owner's code.
  */
-async function countTry(
+async function tryCode(
   app: App,
   id: string,
+  code: string,
   asker: Asker,
-  update: Document | Document[],
+  changes: Partial<OneTimeCode>,
 ): Promise<OneTimeCode | null> {
-  const now = app.clock.now();
-  const live = { $gt: new Date(now), $lte: new Date(now + CODE_LIFETIME_MS + CLOCKS_DIFFER_MS) };
-  const triable = (tries: number, dayTries: number) => ({
-    _id: id,
-    expiresAt: live,
-    tries: { $lt: tries },
-    $nor: [{ dayTries: { $gte: dayTries } }],
-  });
-  const ofAsker = { ...triable(MAX_TRIES, MAX_STRANGE_TRIES_A_DAY), askedFrom: hashNetwork(app, asker.network) };
-  const ofOthers = triable(MAX_TRIES_OF_OTHERS, MAX_STRANGE_TRIES_A_DAY);
-  const counted = await codeStore(app).findOneAndUpdate({ $or: [ofAsker, ofOthers], _id: id }, update);
-  if (counted || (await asker.findTie()) === 'stranger') return counted;
-  return codeStore(app).findOneAndUpdate(triable(MAX_TRIES, MAX_TRIES_A_DAY), update);
+  const codeHash = hashCode(app, id, code);
+  const network = hashNetwork(app, asker.network);
+  let counted: OneTimeCode | null = null;
+  const count = (isTied: boolean): Promise<void> =>
+    changeCode(app, id, (known) => {
+      const leftMs = known.expiresAt.getTime() - app.clock.now();
+      const isAsker = isTied || known.askedFrom === network;
+      const isTriable =
+        leftMs > 0 &&
+        leftMs <= CODE_LIFETIME_MS + CLOCKS_DIFFER_MS &&
+        known.tries < (isAsker ? MAX_TRIES : MAX_TRIES_OF_OTHERS) &&
+        known.dayTries < (isTied ? MAX_TRIES_A_DAY : MAX_STRANGE_TRIES_A_DAY);
+      counted = isTriable ? known : null;
+      if (!isTriable) return known;
+      const tried = { ...known, tries: known.tries + 1, dayTries: known.dayTries + 1 };
+      return isSame(codeHash, known.codeHash) ? { ...tried, ...changes } : tried;
+    });
+  await count(false);
+  if (!counted && (await asker.findTie()) !== 'stranger') await count(true);
+  const { codeHash: right = '' } = (counted ?? {}) as Partial<OneTimeCode>;
+  return isSame(codeHash, right) ? counted : null;
 }
 
 function hashNetwork(app: Pick<App, 'secrets'>, network: string): string {
@@ -268,8 +264,7 @@ function hashCode(app: Pick<App, 'secrets'>, id: string, code: string): string {
   return app.secrets.mac('one-time-code-digits', `${id}.${foldCode(code)}`);
 }
 
-function isSameCode(app: Pick<App, 'secrets'>, id: string, code: string, hash: string): boolean {
-  const given = Buffer.from(hashCode(app, id, code));
-  const stored = Buffer.from(hash);
-  return given.length === stored.length && timingSafeEqual(given, stored);
+function isSame(hash: string, stored: string): boolean {
+  const [one, other] = [Buffer.from(hash), Buffer.from(stored)];
+  return one.length === other.length && timingSafeEqual(one, other);
 }
