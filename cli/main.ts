@@ -10,7 +10,7 @@ const stop = new AbortController();
 process.on('SIGTERM', () => stop.abort('SIGTERM'));
 // The terminal was closed, or the connection to it was lost.
 process.on('SIGHUP', () => stop.abort('SIGHUP'));
-// What cannot be said to a closed terminal, or to a pipe that nobody reads, does not change how the process ends.
+// A closed terminal or pipe does not change the exit code.
 process.stderr.on('error', () => undefined);
 process.on('SIGINT', () => {
   // Pressed twice means it. A SIGTERM before or after is no impatience: a shared terminal and a parent process may both
@@ -44,7 +44,7 @@ function end(exitCode: number, patience = 10): void {
   if ([process.stdin, process.stdout, process.stderr].some(({ isTTY, fd }) => isTTY && !isatty(fd))) endBy('SIGHUP');
   const awaitsFile = process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'));
   if (!stop.signal.aborted || !awaitsFile) process.exit(exitCode);
-  // At its exit Node would wait for ever for a pipe that nobody opens, or a disk that does not answer.
+  // At its exit Node would wait for ever for a pipe without a reader or a disk that does not respond.
   if (patience === 0) endBy('SIGINT');
   setTimeout(end, FILE_PAUSE_MS, exitCode, patience - 1);
 }

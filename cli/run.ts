@@ -291,7 +291,7 @@ function report(failure: Failure, error: unknown, io: Io, options: Pick<GlobalOp
 }
 
 /**
- * Notices that nobody reads stdout any more (`bsvc … | head`): the command stops, and nobody is told. Any other trouble
+ * Detects that stdout was closed (`bsvc … | head`): the command stops without an error. Any other failure
  * with it is a failure.
  */
 function watchPipe(io: Io): {

@@ -122,7 +122,7 @@ export async function openApp(
     ownCode,
     secrets,
     passwords: openPasswords(config.bcryptCost),
-    // Nobody waits until the connection is closed for its silence.
+    // Idle connections are closed in the background.
     aggregations: new FairLimiter({ ...AGGREGATIONS, maxWaitMs: config.silenceTimeoutMs * 0.8 }),
     replies: openReplies(config.replyBudgetBytes),
     files,

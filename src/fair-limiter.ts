@@ -19,7 +19,7 @@ export interface Shares {
   reserve?: { project: string; amount: number };
 }
 
-/** Who has to leave something for others: an address or a project that has its share, or anybody. */
+/** Who has to leave something for others: an address or a project that has its share, or all. */
 export type LimitScope = 'address' | 'project' | 'all';
 
 export interface FullShare {
@@ -116,7 +116,7 @@ interface Waiting {
 }
 
 /**
- * A bound on what all hold of one unit, with everybody's share of it. Of those who wait and have room in their share
+ * A limit on one unit, with a fair share for each tenant. Of those who wait and have room in their share
  * the next is the tenant whose project holds least, then whose address does, then whose last turn is longest ago.
  */
 export class FairLimiter {

@@ -21,7 +21,7 @@ export function addressOf(signal: AbortSignal | undefined): string {
 const TURN_MS = 5;
 /** Work of less begins at once while a turn has room for it. */
 const SMALL_MS = 0.2;
-/** Nobody waits longer. */
+/** The longest wait. */
 const MAX_WAIT_MS = 10_000;
 
 interface Waiting {

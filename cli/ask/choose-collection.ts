@@ -20,7 +20,7 @@ export async function chooseCollection(
   named: { project: string | undefined; collection: string | undefined },
 ): Promise<{ app: App; project: Project; collection: Collection }> {
   const missing = 'The argument <collection> is missing';
-  // Nobody to ask: refused before anything is connected.
+  // Not interactive: fail before connecting to anything.
   if (named.collection === undefined && !context.ask.possible) return context.ask.choose('', missing, []);
   const { app, project } = await chooseProject(context, named.project);
   if (named.collection !== undefined) {

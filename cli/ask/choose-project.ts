@@ -68,6 +68,6 @@ export async function pickOne<T>(
   question: string,
   list: (app: App) => Promise<Choice<T>[]>,
 ): Promise<T> {
-  // Nobody to ask: refused before anything is connected.
+  // Not interactive: fail before connecting to anything.
   return context.ask.choose(question, missing, context.ask.possible ? await list(await context.app()) : []);
 }

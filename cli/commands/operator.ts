@@ -108,7 +108,7 @@ const add = defineCommand({
         }),
       );
     } catch (error) {
-      // Somebody else may have added it since.
+      // Another process may have added it in the meantime.
       const taken = error instanceof AppError && error.code === 'OPERATOR_EXISTS';
       const winner = taken ? await findExisting() : null;
       if (winner) return presentExisting(winner, input.role);

@@ -102,7 +102,7 @@ const create = defineCommand({
     }
     const { app, project } = await chooseProject(context, input.project);
     if (input.invite) return invite(app, project, { ...input, email });
-    // Before the password is asked for, so that nobody types one in vain.
+    // Before the prompt, so that no password is typed in vain.
     const findExisting = () => findUserByEmail(app, project._id, normaliseEmail(email));
     const existing = await findExisting();
     if (existing && !input.ifNotExists) throw emailTaken();
@@ -114,7 +114,7 @@ const create = defineCommand({
     try {
       user = await signUp(app, project, body, 'project');
     } catch (error) {
-      // Somebody else may have created it since.
+      // Another process may have created it in the meantime.
       const taken = error instanceof AppError && error.code === 'EMAIL_TAKEN';
       const winner = input.ifNotExists && taken ? await findExisting() : null;
       if (winner) return presentExisting(winner);

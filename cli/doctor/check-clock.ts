@@ -9,7 +9,8 @@ const MAX_DRIFT_MS = 5000;
 const HINT = 'Synchronise the clocks (NTP): tokens, signatures and schedules go by them.';
 
 /**
- * Compares our clock with that of the data directory's file system and with what was stored last; asks nobody outside.
+ * Compares our clock with that of the data directory's file system and with the last stored time, without asking a time
+ * server.
  */
 export async function checkClock(app: App): Promise<CheckResult> {
   const driftMs = await measureFileSystem(app.config.dataDir);

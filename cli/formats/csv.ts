@@ -22,7 +22,7 @@ export type OpenRows = (head: Head) => (cells: readonly (string | null)[]) => un
 /**
  * Rows below a head row, as RFC 4180 has them: the delimiter may be `,`, `;` or a tab, whichever the head uses, and
  * lines may end as on any system. A row of another length is a problem; so is wrong quoting, which ends the reading, as
- * nobody can say where the next row begins.
+ * the start of the next row is unknown.
  */
 export async function* readCsv(chunks: AsyncIterable<Buffer>, openRows: OpenRows): AsyncGenerator<Entry> {
   let head: Head | null = null;

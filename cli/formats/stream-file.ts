@@ -14,7 +14,7 @@ export interface MadeFile {
   of: string;
 }
 
-/** As the system makes files that nobody has to be kept from. */
+/** The system's default for files without secrets. */
 const FOR_ALL = 0o666;
 
 /** Writes a file that belongs among sources, or prints it where no `--out` names one. */

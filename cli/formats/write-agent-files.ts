@@ -7,7 +7,7 @@ import type { Result } from '../view/output.js';
 
 const BEGIN = '<!-- bsvc: written by "bsvc generate agents" -->';
 const END = '<!-- bsvc: end -->';
-/** As the system makes files that nobody has to be kept from. */
+/** The system's default for files without secrets. */
 const FOR_ALL = 0o666;
 
 /**

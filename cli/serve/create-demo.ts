@@ -68,7 +68,7 @@ export async function makeDemoLink(app: App): Promise<string | null> {
   return (await makeSignInLink(app, only)).link;
 }
 
-/** An operator; without one a new one, whose password nobody knows: it signs in by links. */
+/** An operator; creates one with a random password if there is none. It signs in with links. */
 async function requireAnyOperator(app: App): Promise<Operator> {
   const [found] = await listOperators(app);
   if (found) return found;

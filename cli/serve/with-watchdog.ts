@@ -3,11 +3,11 @@ import type { Context } from '../shell/context.js';
 import { HANG_MS, isShare } from './serve-processes.js';
 import { chooseLogFormat } from '../shell/settings.js';
 
-/** Where nobody starts it again, a process that comes back by itself is worth more than one that is gone. */
+/** Without a supervisor, a process that may recover is better than one that has exited. */
 const LEFT_ALONE_MS = 10 * 60_000;
 
 /**
- * True if somebody is known to start this process again: the supervisor of several processes, systemd, or the platform
+ * True if this process is known to be restarted: the supervisor of several processes, systemd, or the platform
  * of a container, whose first process it is.
  */
 function isSupervised(context: Context): boolean {

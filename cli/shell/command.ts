@@ -145,7 +145,7 @@ export interface LoadedCommand {
   parameters: Parameters;
   service?: boolean;
   audited?: boolean | ((input: Record<string, unknown>) => boolean);
-  /** `always`: refused at once where nobody can be asked and `--yes` is not given. */
+  /** `always`: fails immediately without a terminal, unless `--yes` is given. */
   destroys?: keyof typeof WARNINGS;
   run(context: Context, input: Record<string, unknown>): Outcome;
 }

@@ -10,9 +10,9 @@ export interface Context {
   io: Io;
   out: Output;
   ask: Prompt;
-  /** Makes the person agree to a loss; `--yes` did already. 400 NOT_CONFIRMED, exit 2 where nobody can answer. */
+  /** Asks to confirm a loss unless `--yes` is given. 400 NOT_CONFIRMED; exit code 2 without a terminal. */
   confirm(loss: Loss): Promise<void>;
-  /** Aborted when the process is told to stop or nobody reads stdout any more; long work checks it between steps. */
+  /** Aborted when the process should stop or stdout is closed; long work checks it between steps. */
   stop: AbortSignal;
   layers: readonly ConfigLayer[];
   /** The file that `--env-file` named. */
@@ -44,7 +44,7 @@ export function requireConfirmable(ask: Prompt, yes: boolean): void {
   if (!yes && !ask.possible) throw new UsageError('This cannot be undone: confirm it with --yes.');
 }
 
-/** Makes the person type the name of what goes, unless `--yes` was given. Exit 2 where nobody can answer. */
+/** Asks to type the name of what is deleted, unless `--yes` is given. Exit code 2 without a terminal. */
 export async function confirmLoss(ask: Prompt, yes: boolean, { what, name, reversible }: Loss): Promise<void> {
   if (yes) return;
   const missing = reversible ? 'Nothing was changed: agree with --yes' : 'This cannot be undone: confirm it with --yes';

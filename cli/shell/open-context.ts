@@ -109,7 +109,7 @@ async function requireStore({ mongodbUri, dataDir }: Config): Promise<void> {
   );
 }
 
-/** Commands log little, unless somebody looks for a fault. */
+/** Commands log little unless a log level is set. */
 export const DEBUG_LEVELS: readonly string[] = ['trace', 'debug'];
 
 /** Processes that start at once would wait for each other: each closes the store for a random time, ever longer. */
@@ -140,7 +140,7 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
   const log = openLogger({ level, format }, lines);
   // Commands are over too soon to be worth the loading.
   const telemetry = purpose.endsWith('service') ? await openTelemetry() : null;
-  // Nobody waits beside the one read of a command.
+  // A command has no other work that this read could delay.
   const opened = openApp(
     purpose.endsWith('service') ? config : { ...config, readerThreads: 0 },
     log,
@@ -154,7 +154,7 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
     const prepared = await prepare(app, purpose);
     return purpose.endsWith('service') ? prepared : { ...prepared, actor: { type: 'operator' } };
   } catch (error) {
-    // Should it connect after all, nobody is left to close it.
+    // If it still connects, close the connection.
     void opened.then((app) => app.close()).catch(() => undefined);
     throw error;
   }

@@ -10,7 +10,7 @@ export interface Choice<T> {
 }
 
 /**
- * Questions to a person. Every one of them throws a UsageError where nobody can answer, so that nothing waits for input
+ * Questions to a person. Each throws a UsageError without a terminal, so that nothing waits for input
  * in CI.
  */
 export interface Prompt {

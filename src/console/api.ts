@@ -36,7 +36,7 @@ export function refusalOf(error: unknown): Refusal {
 /** The server is away, or says that it is for now; null while all is well. */
 export const trouble = signal<string | null>(null);
 
-/** Resolves when somebody has signed in again; set while the page waits for that. */
+/** Resolves after the next sign-in; set while the page waits for it. */
 export const signInAgain = signal<{ done(): void } | null>(null);
 
 /** A request that wants the own password once more; true to send it again, now that it was given. */
@@ -113,7 +113,7 @@ export function send<Data>({ method, path, ...asked }: Prepared<Data>): Promise<
 
 /**
  * Sends a request to the operators' API and answers its `data`, both typed by the API document. Throws `Refusal`, and
- * with `AbortError` when `signal` ends it. Without a session it waits until somebody signs in again.
+ * with `AbortError` when `signal` ends it. Without a session it waits for the next sign-in.
  */
 export function call<M extends Method, P extends ApiPath<M>>(
   method: M,

@@ -16,7 +16,7 @@ import { isStale, watchServer, watchVersion } from './outdated-page.js';
 export function startConsole(): void {
   const link = takeLink();
   if (link === null) me.value = recallMe();
-  // Nobody has signed in with this browser: the server would only refuse, in red among what the browser reports.
+  // No one has signed in with this browser: a request would only log an error in the browser.
   if (me.value !== null) void begin(link);
   watchVersion();
   watchServer();

@@ -9,7 +9,7 @@ type DocumentsRoute = '/api/projects/{projectId}/collections/{collection}/docume
 export type Collection = ApiSchemas['ListedCollection'];
 export type DeclaredField = ApiSchemas['Field'];
 
-/** What nobody declared may be anything. */
+/** Undeclared fields accept any value. */
 type OrAny<Shape extends { type: unknown }> = Omit<Shape, 'type'> & { type: Shape['type'] | 'any' };
 
 /** The type of a value, and what it has to keep to (rest-api.md 2.3, 2.4). */

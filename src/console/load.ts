@@ -97,7 +97,7 @@ export function useLoad<P extends ApiPath<'GET'>>(path: Address<P> | null, every
 
 /**
  * A path, and as whom it is read: rows stay until the next ones of the same list come, so that nothing jumps,
- * but never those of somebody else.
+ * but never those of another operator.
  */
 function listOf(path: string | null): string | null {
   const [list, query] = path?.split('?', 2) ?? [];

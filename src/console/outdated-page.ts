@@ -47,7 +47,7 @@ export function watchServer(): void {
   });
 }
 
-/** Looks from now on: when the server comes back, when somebody comes back to the page, and now and then. */
+/** Checks when the server is reachable again, when the page gets focus, and periodically. */
 export function watchVersion(): void {
   let wasAway = false;
   effect(() => {

@@ -7,13 +7,13 @@ import { place } from './routes.js';
 /** What the page goes by of who is signed in. */
 type Me = Pick<ApiSchemas['Me'], 'email' | 'role' | 'projects'>;
 
-/** undefined until it is known; null = nobody is signed in; without an address, as it was when they came last. */
+/** undefined until known; null = not signed in; without an address, as remembered from the last visit. */
 export const me = signal<Me | null | undefined>(undefined);
 export const projects = signal<ApiSchemas['Project'][]>([]);
 
 /**
  * The operator who was signed in here last, without the address: what a page needs to begin with, while it asks the
- * server whether it is so still. null = nobody, as far as this browser knows.
+ * server whether this is still the case. null = not signed in, as far as this browser knows.
  */
 export function recallMe(): Me | null {
   const [role, sees] = (read('me') ?? '').split(' ');

@@ -25,10 +25,10 @@ export interface RunningServer {
 }
 
 export interface Stopping {
-  /** The time to go on serving, unless nobody is connected. */
+  /** The time to keep serving while clients are connected. */
   drainMs?: number;
   /**
-   * Waits until nobody else listens on the port either: clients that are sent away from here would otherwise go there.
+   * Waits until no other process listens on the port, because closed clients would reconnect to it.
    */
   untilNobodyListens?: () => Promise<void>;
 }
@@ -234,7 +234,7 @@ const LISTEN_TO_THE_LAST_MS = 250;
 const LISTEN_TO_THE_SILENT_MS = 1_000;
 
 /**
- * The turns of the event loop without a new connection, each a millisecond or longer, after which nobody waits to be
+ * The turns of the event loop without a new connection, each a millisecond or longer, after which no client waits to be
  * accepted.
  */
 const QUIET_TURNS = 25;
@@ -253,8 +253,8 @@ interface LastMoments {
 }
 
 /**
- * Stops the server (decision 44). Clients keep their connections while it listens, and it stops listening when nobody
- * waits to be accepted: a client that connects just then would be reset.
+ * Stops the server (decision 44). Clients keep their connections while it listens, and it stops listening when no
+ * client waits to be accepted: a client that connects just then would be reset.
  */
 async function stopServer(
   server: Server,
@@ -279,13 +279,13 @@ async function stopServer(
 
 const LOOK_MS = 50;
 
-/** Resolves when nobody has connected for a moment, at the latest after half a second. */
+/** Resolves when no client has connected recently, at the latest after half a second. */
 async function untilQuiet(server: Server): Promise<void> {
   const end = performance.now() + MAX_UNTIL_QUIET_MS;
   let turns = 0;
   const note = (): void => void (turns = 0);
   server.on('connection', note);
-  // Turns and not time: in each of them the system is asked whether somebody waits, however long others take.
+  // Turns and not time: each checks for waiting connections, however long other work takes.
   for (; turns < QUIET_TURNS && performance.now() < end; turns++) {
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
@@ -297,7 +297,7 @@ async function untilHeard(unheard: ReadonlySet<Socket>, ms: number): Promise<voi
   while (unheard.size > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
 }
 
-/** Resolves when nobody is connected, at the latest after `ms`. */
+/** Resolves when no client is connected, at the latest after `ms`. */
 async function untilUnused(server: Server, ms: number): Promise<void> {
   const end = performance.now() + ms;
   while (performance.now() < end) {

@@ -9,7 +9,7 @@ export const unixSocketOf = (host: string): string | null =>
   host.startsWith(PREFIX) ? host.slice(PREFIX.length) : null;
 
 /**
- * Removes the socket that a process has left which was killed. One on which somebody listens stays, and whatever else
+ * Removes the socket of a killed process. A socket with a listener stays, and so does whatever else
  * is at the path: 409 CANNOT_LISTEN.
  */
 export async function clearStaleSocket(host: string): Promise<void> {
@@ -28,7 +28,7 @@ export async function clearStaleSocket(host: string): Promise<void> {
   await unlink(path);
 }
 
-/** Only a refused connection says that nobody listens: one that may not connect, or not yet, stays. */
+/** Only a refused connection means that no process listens; other errors leave the socket. */
 function isHeard(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

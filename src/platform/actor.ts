@@ -7,10 +7,10 @@ export interface Actor {
   id?: string;
 }
 
-/** Who acts where nobody asked: what is finished after a crash, what a schedule does. */
+/** The actor of background work: recovery after a crash, schedules. */
 export const SYSTEM: Actor = { type: 'system' };
 
-/** The same dependencies for a use case that runs on behalf of somebody. */
+/** The same dependencies for a use case that runs on behalf of an actor. */
 export function actingAs<A extends { readonly actor: Actor }>(app: A, actor: Actor): A {
   return { ...app, actor };
 }

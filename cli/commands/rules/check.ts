@@ -41,7 +41,7 @@ interface Found {
   /** What was looked at. */
   what: string;
   findings: RuleFinding[];
-  /** What somebody could do more than now. */
+  /** Permissions that the new rules would add. */
   loosens: string[];
   exposed: Exposed[];
 }

@@ -10,7 +10,7 @@ import { quoteShell } from '../../formats/quote-shell.js';
 import { replaceFile } from '../../formats/replace-file.js';
 import { UsageError } from '../../view/exit.js';
 
-/** A unit holds no secret, and systemd’s tools show it to everybody. */
+/** A unit holds no secret, and systemd’s tools show it to every local user. */
 const FOR_ALL = 0o644;
 
 interface Unit {

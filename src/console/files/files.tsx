@@ -15,7 +15,7 @@ import { Uploads, useUploads } from './uploads.js';
 /** Larger images are not loaded for a line of a table. */
 const MAX_THUMBNAIL = 1024 * 1024;
 
-/** Counts the files, so only when somebody asks. */
+/** Counts all files, so only on request. */
 function FilesUsage({ path }: { path: Address<'/api/projects/{projectId}/files/usage'> }) {
   const [isAsked, setAsked] = useState(false);
   const { data, error, reload } = useLoad(isAsked ? path : null);

@@ -129,7 +129,7 @@ const OLD_MS = 30_000;
 
 /**
  * Names problems on every screen. The overview asks for them by itself; elsewhere they are asked for on the way from
- * screen to screen, never by a timer: a session that nobody uses is to end.
+ * screen to screen, never by a timer: unused sessions must expire.
  */
 function Health() {
   const { parts, query } = place.value;

@@ -154,7 +154,7 @@ const TYPED = 'label input:not([type=checkbox], [type=file], [readonly]), label 
 /** Opens a dialog of the browser's own when it is drawn: it keeps the focus and gives it back, and Esc closes it. */
 export function useModal() {
   const ref = useRef<HTMLDialogElement>(null);
-  // Before anybody can see it or press a key: one that is shown a moment later misses an Esc of that moment.
+  // Before the first paint: shown later, it would miss an Esc key pressed in between.
   useLayoutEffect(() => {
     const opener = document.activeElement as HTMLElement | null;
     ref.current?.showModal();

@@ -72,7 +72,7 @@ function writeCommand({ method, path, query = {} }: Prepared): string | null {
   return null;
 }
 
-/** Names of values that nobody is to read over a shoulder, or in the history of a shell. */
+/** Names of secrets that must not appear on screen or in the shell's history. */
 const SECRET = /password|secret|apikey/i;
 
 function writeCurl({ method, path, query = {}, body, headers = {} }: Prepared): string {

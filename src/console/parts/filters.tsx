@@ -10,7 +10,7 @@ export interface FilterField {
   unchosen?: string;
 }
 
-/** Narrows a list by the query of the address, so that the narrowed list can be sent to somebody. */
+/** Narrows a list by the query of the address, so that the filtered list can be shared as a link. */
 export function Filters({ fields }: { fields: readonly FilterField[] }) {
   const { query } = place.value;
   const set = fields.filter(({ name }) => query.has(name)).length;

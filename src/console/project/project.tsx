@@ -76,7 +76,7 @@ export function ProjectSettings() {
   );
 }
 
-/** Counts every collection, so only when somebody asks. */
+/** Counts every collection, so only on request. */
 function ProjectUsage({ base }: { base: Address<'/api/projects/{projectId}'> }) {
   const path = below(base, '/usage');
   const [asked, setAsked] = useState(false);

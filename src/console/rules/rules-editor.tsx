@@ -96,7 +96,7 @@ export function RulesEditor({
   );
 }
 
-/** Saves; a mistake becomes what a check finds, and what lets somebody do more asks for the name of the project. */
+/** Saves. Errors are shown as findings; rules that grant more ask for the project's name. */
 async function saveReviewed(
   send: () => Promise<void>,
   typed: Typed,
@@ -199,7 +199,7 @@ const textsOf = (rules: Collection['rules']): Typed => ({
   updateTo: rules?.updateTo ?? '',
 });
 
-/** What is left empty is `nobody`. */
+/** Empty rules are `nobody`. */
 const rulesOf = (typed: Typed): Partial<Typed> =>
   Object.fromEntries(RULES.filter((rule) => typed[rule].trim() !== '').map((rule) => [rule, typed[rule]]));
 

@@ -125,7 +125,7 @@ function BucketDrawer({ path, stored, onClose }: { path: BucketPath; stored: Own
   );
 }
 
-/** Tries what uploads need, when somebody asks. */
+/** Checks what uploads need, on request. */
 function Checks({ path }: { path: Address<'/api/projects/{projectId}/bucket/check'> }) {
   const [checks, setChecks] = useState<ApiSchemas['BucketCheck'][] | null>(null);
   const [busy, check, error] = useAction(async () => setChecks((await call('POST', path)).checks));

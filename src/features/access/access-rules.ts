@@ -75,7 +75,7 @@ const ALL: ReadAccess = { filter: null, shape: null, asked: null };
 
 /**
  * Which documents of a collection the caller may read (rest-api.md 5, rules.md 3). 401 AUTH_REQUIRED or the token's own
- * fault where nothing can be shown to somebody unknown, 403 READ_BLOCKED where nothing is shown to anybody, 403
+ * fault if an anonymous caller can read nothing, 403 READ_BLOCKED if no caller can, 403
  * TOO_MANY_MEMBERSHIPS. A promise only when it takes time.
  */
 export function readAccess(
@@ -218,7 +218,7 @@ function withoutForeignTrash(read: AccessFilter, remove: CompiledRule): AccessFi
 }
 
 /**
- * 401 where a rule admits nothing because nobody is signed in. A bad token counts as none where the rule asks for no
+ * 401 if a rule admits nothing without a signed-in user. A bad token counts as none where the rule asks for no
  * caller (decisions.md 2).
  */
 function requireKnown(rule: Rule, caller: Caller): void {
@@ -256,20 +256,20 @@ export function visibilityNeedsAccount({ fields }: Pick<Collection, 'fields'>): 
   return fieldRulesOf(fields).some(({ read }) => read.attributes.length > 0);
 }
 
-/** With whose rights a write refers to documents, and removes what others refer to: an end user's, or nobody's. */
+/** Whose rights apply when a write references documents or deletes referenced ones: a user's, or the project's. */
 export interface Referrer {
   caller: Caller;
 }
 
-/** The end user, or somebody who is not signed in, who writes with a publishable key. */
+/** The end user or anonymous caller who writes with a publishable key. */
 export interface EndWriter extends Referrer {
-  /** Null for somebody who is not signed in. */
+  /** Null for an anonymous caller. */
   userId: string | null;
   /** The network of the request. */
   network: string;
   /** Where row-level security says whose a document is; null under rules. */
   ownerField: string | null;
-  /** 401 where a rule admits nothing to somebody unknown. */
+  /** 401 if a rule admits nothing to an anonymous caller. */
   requireKnown: (name: RuleName) => void;
   /** What the fields' own rules come to; null where they have none. */
   fields: FieldAccess | null;

@@ -51,7 +51,7 @@ export const KEY_IN_QUERY: Access<ByKey> = {
   give: giveCaller,
 };
 
-/** Any live key; which documents it shows is `readFilter`'s to say. Nothing is done on anybody's behalf. */
+/** Any live key; `readFilter` decides which documents it may read. The caller is the project, not a user. */
 export const READS_DOCUMENTS: Access<ByKey> = {
   ...READS_DOCUMENTS_DESCRIPTION,
   admit: authenticateKey,

@@ -105,7 +105,7 @@ export function limitRequests(app: App): RequestLimit | null {
   return (ctx, rate, keyIn) => {
     // A browser cannot keep from sending preflights.
     if (rate === 'free' || ctx.method === 'OPTIONS') return null;
-    // Guesses at the one secret of the installation, and requests without it, get no more than anybody.
+    // Guesses at the one secret of the installation, and requests without it, get no higher limit.
     const presents = rate !== 'operator' || presentsOperatorToken(ctx) || presentsAdminToken(app, ctx);
     return count(ctx, presents ? rate : 'plain', keyIn);
   };

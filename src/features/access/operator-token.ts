@@ -6,7 +6,7 @@ import { setCookie } from '../../http/replies/set-cookie.js';
 import { isOperatorTokenForm } from './operator.js';
 import { isOwnName, isOwnOrigin } from './own-origin.js';
 
-/** Keeps the token of somebody who signed in at the console. No script can read it. */
+/** Holds the token of an operator who signed in to the console. Scripts cannot read it. */
 const CONSOLE_COOKIE = 'bsvc_console';
 
 /** Sent by the console with every request but downloads; a page of another origin cannot without a preflight. */

@@ -8,7 +8,7 @@ export const OPERATOR_ROLES = ['owner', 'viewer'] as const;
 /** `owner` may change everything it sees, `viewer` only looks. */
 export type OperatorRole = (typeof OPERATOR_ROLES)[number];
 
-/** A user of the dashboard: somebody who looks after projects, not an end user of one. */
+/** A user of the console who administers projects; not an end user. */
 export interface Operator {
   _id: ObjectId;
   /** Trimmed and lower-cased; unique. */
@@ -32,7 +32,7 @@ export interface SavedView {
   query: string;
 }
 
-/** Nobody needs them but their owner, who looks at them. */
+/** Only shown to the owner. */
 export const WITHOUT_VIEWS = { projection: { views: 0 } };
 
 /** A token that was given out. It works until it expires, is signed out, or its operator is removed. */
@@ -61,7 +61,7 @@ export function isIdle({ usedAt }: OperatorSession, nowMs: number): boolean {
   return usedAt !== undefined && nowMs - usedAt.getTime() >= IDLE_MS;
 }
 
-/** Notes the use of a session of the console, at most once a minute; nobody waits for it. */
+/** Notes the use of a session of the console, at most once a minute, in the background. */
 export function noteUse(app: App, { _id, usedAt }: OperatorSession): void {
   const nowMs = app.clock.now();
   if (usedAt === undefined || nowMs - usedAt.getTime() < NOTE_USE_MS) return;

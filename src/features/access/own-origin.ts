@@ -17,7 +17,7 @@ export function isOwnOrigin(app: Pick<App, 'config'>, ctx: Context, origin: stri
   return origin === `${ctx.protocol}://${ctx.host}` || origin === `https://${ctx.host}`;
 }
 
-/** Names that nobody else can have lead here: `evil.example` may be pointed at any address by its owner. */
+/** Names that cannot be pointed here by others: `evil.example` may be pointed at any address by its owner. */
 const LOCAL_NAME = /^(?:[^.:]+|.+\.(?:local|localhost|lan|internal|home\.arpa))$/i;
 
 /** True for a host by which a browser reaches this service only where its operator has seen to that. */

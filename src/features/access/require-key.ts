@@ -12,7 +12,7 @@ import { takeBearer } from './read-bearer.js';
 const NOTE_USE_MS = 60_000;
 
 /**
- * Notes that a key is used, at most once a minute; nobody waits for it. Called with a key just read from the database:
+ * Notes that a key is used, at most once a minute, in the background. Called with a key just read from the database:
  * requests that find it in the shared copies cost nothing.
  */
 function noteKeyUse(app: App, { _id }: Project, key: ApiKey): void {

@@ -26,7 +26,7 @@ export interface ActingOperator {
   role: OperatorRole;
   /** Ids of the operator’s projects; null means all. */
   projects: ReadonlySet<string> | null;
-  /** Null for `BSVC_ADMIN_TOKEN`, which is nobody's. */
+  /** Null for `BSVC_ADMIN_TOKEN`, which has no operator. */
   signedIn: SignedInOperator | null;
 }
 
@@ -54,7 +54,7 @@ export interface Recording {
   withoutBody?: boolean;
   /**
    * At the console the operator has to have given the password again, a short time ago; of some bodies only, or where
-   * the handler finds that it lets somebody do more (requireProven).
+   * the handler finds that it grants more access (requireProven).
    */
   asksPassword?: boolean | 'to open' | ((body: Record<string, unknown>) => boolean);
 }

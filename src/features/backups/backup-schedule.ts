@@ -18,7 +18,7 @@ export function backupName(at: Date): string {
   return `bsvc-${at.toISOString().slice(0, 19).replaceAll(':', '')}Z.backup`;
 }
 
-/** The moment in a name of backupName; null for any other name, which is somebody else's file. */
+/** The moment in a name of backupName; null for any other name: not a backup of ours. */
 export function timeOfBackup(name: string): Date | null {
   const match = NAME.exec(name);
   if (!match) return null;

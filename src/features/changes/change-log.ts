@@ -15,7 +15,7 @@ export interface ChangeSearch {
   after: LogPosition;
   /** The condition for showing a document as it is now: rules, visibility and the client's conditions. */
   filter: Document;
-  /** The rules alone; null where everybody sees everything. */
+  /** The rules alone; null if all documents are readable. */
   readable: Document | null;
   conditions: readonly Document[];
   limit: number;
@@ -40,7 +40,7 @@ export interface FoundChanges {
 /** Who looks for all changes, to tell many others of them. */
 export interface ChangeWatch {
   after: LogPosition;
-  /** The condition that a document meets which anybody may be shown. */
+  /** The condition for documents that any caller may read. */
   visible: Document;
   limit: number;
   maxBytes: number;
@@ -58,7 +58,7 @@ export interface EarlierDocument {
 export interface WatchedChange {
   id: string;
   at: Date;
-  /** As BSON; null when nobody is shown it. */
+  /** As BSON; null if no caller may read it. */
   document: Buffer | null;
   /** Before each change that was looked at; null where the log does not know it, as under row-level security. */
   earlier: readonly EarlierDocument[] | null;

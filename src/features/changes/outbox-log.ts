@@ -258,7 +258,7 @@ export function openOutboxLog(app: Database, collection: Logged): ChangeLog {
   };
 }
 
-/** Whether a change may be told as gone to those whom the rules show such documents; null where nobody knows. */
+/** Whether followers may be sent a deletion for the change under their rules; null if unknown. */
 async function openEarlier(
   { rls }: Logged,
   readable: Document,

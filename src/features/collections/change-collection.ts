@@ -32,7 +32,7 @@ const becoming = (from: Collection, to: Collection): string[] =>
 
 /**
  * Makes the stored documents ready for fields that become `@nocase` with `changed`: writers everywhere keep the folded
- * values, then those that are stored get theirs. Answers the record as it is now, or null when somebody else has
+ * values, then those that are stored get theirs. Answers the record as it is now, or null if another writer has
  * changed it.
  */
 async function beginFolding(app: App, current: Collection, changed: Collection): Promise<Collection | null> {
@@ -47,14 +47,14 @@ async function beginFolding(app: App, current: Collection, changed: Collection):
   return noted;
 }
 
-/** The fields whose folded values nobody asks for once `changed` is saved, while writers may still keep them. */
+/** Fields whose folded values are no longer needed once `changed` is saved; writers may still store them. */
 function leftFolding(ready: Collection, changed: Collection): string[] {
   const kept = nocaseFields(changed);
   return foldedNames(ready).filter((name) => !kept.includes(name));
 }
 
 /**
- * Ends the keeping of folded values that nobody compares by, once no process does any more; not where somebody else
+ * Ends the keeping of folded values that no comparison uses, once no process uses them; not if another writer
  * has changed the record since.
  */
 async function endFolding(app: App, saved: Collection): Promise<void> {
@@ -193,7 +193,7 @@ function accessOf({ rls, rules, isPublic }: CollectionAccess): CollectionAccess 
 
 /**
  * Switches row-level security on, to another mode or off (null). Documents without an owner stay, readable by the
- * secret key only while private. 400 INVALID_RULES while rules admit somebody.
+ * secret key only while private. 400 INVALID_RULES while rules admit any caller.
  */
 export function setRls(app: App, projectId: ObjectId, name: string, rls: Rls | null): Promise<Collection> {
   return changeCollection(app, projectId, name, (current) => withRls(current, rls));
@@ -201,7 +201,7 @@ export function setRls(app: App, projectId: ObjectId, name: string, rls: Rls | n
 
 /**
  * What a collection would be with these rules, and what they loosen, one line each. 400 for a rule with a mistake: that
- * is told before anybody is asked about loosening.
+ * is reported before asking to confirm loosened rules.
  */
 export async function planRules(
   app: App,
@@ -216,7 +216,7 @@ export async function planRules(
 
 /**
  * Gives a collection rules instead of those that it has, row-level security included; null for public access. 409
- * CONFIRMATION_REQUIRED when somebody may do more than before and nobody has agreed to it; then `prove` refuses who may
+ * CONFIRMATION_REQUIRED if the change grants more access and is not confirmed; then `prove` rejects callers who may
  * not do that.
  */
 export function setRules(
@@ -234,7 +234,7 @@ export function setRules(
   });
 }
 
-/** The refusal to loosen what nobody has agreed to. */
+/** The error for loosened rules without a confirmation. */
 export function unconfirmed(loosened: readonly string[]): Error {
   const message = `Nothing was changed. This loosens ${loosened.join('; ')}: repeat it with ?confirm=<name of the project> to agree`;
   return conflict('CONFIRMATION_REQUIRED', message);

@@ -74,7 +74,7 @@ export interface Collection {
   uniques?: Unique[];
   /** When documents go by themselves; absent and null: never. */
   expire?: Expire | null;
-  /** Fields whose folded values writers keep though nobody compares by them: not yet, or no longer (decision 58). */
+  /** Fields whose folded values are stored but not used for comparisons: not yet, or no longer (decision 58). */
   folding?: string[];
   /** The keeping of changes for those who follow them; absent: as the kind of database has it. */
   changes?: ChangesSetting;

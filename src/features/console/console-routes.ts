@@ -64,7 +64,7 @@ async function serve(app: App, ctx: RouteContext, name: string): Promise<void> {
   });
 }
 
-/** The operators' console (BSVC_CONSOLE): the same for everybody, it shows nothing before somebody signs in. */
+/** The operators' console (BSVC_CONSOLE): static files, without data before sign-in. */
 export const CONSOLE_ROUTES: RouteList = {
   prefix: '/console',
   tag: 'Service',

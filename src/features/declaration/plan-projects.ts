@@ -116,7 +116,7 @@ export interface ProjectPlan {
   settings: AnyProjectChanges;
   /** One line per changed setting. */
   what: string[];
-  /** Those of them that let somebody do what they could not. */
+  /** Those of them that grant more access. */
   loosens: string[];
   /** null: it stays as it is. */
   bucket: BucketChange | null;
@@ -235,7 +235,7 @@ function declareUsers(
   return { name: USERS, ...rest, fields: [...kept, ...fields] };
 }
 
-/** What settings would let somebody do more than now, a line each. */
+/** Settings that would grant more access, one line each. */
 export function listLoosenedSettings(
   project: Project,
   settings: Pick<ProjectDeclaration, 'allowedDomains' | 'storage' | 'signIn'>,

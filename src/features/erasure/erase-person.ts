@@ -219,7 +219,7 @@ async function removeLogs(app: App, project: Project, { email }: User, dryRun: b
   return { kind: 'mail logs', place: 'mail logs', count };
 }
 
-/** 1 for what was deleted, 0 for what somebody else deleted first. */
+/** 1 if deleted, 0 if another request deleted it first. */
 async function unlessGone(remove: () => Promise<unknown>): Promise<number> {
   try {
     await remove();

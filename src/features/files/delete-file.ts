@@ -5,7 +5,7 @@ import { usageStore } from './usage-store.js';
 import { reapFiles } from './uploads/reap-files.js';
 
 /**
- * Deletes a confirmed file: gone for everybody with one write, then its bytes and its charge. 404 when there is none,
+ * Deletes a confirmed file: first the record, in one write, then its bytes and its charge. 404 when there is none,
  * also at the second time. `mayDelete` throws where the caller may not.
  */
 export async function deleteFile(

@@ -50,7 +50,7 @@ export interface FileRecord {
    */
   objects?: string[];
   /**
-   * The object that the signed address of a bucket writes to: never `object`, since nobody but the bucket sees when the
+   * The object that the signed address of a bucket writes to: never `object`, since only the bucket sees when the
    * last writer is done.
    */
   uploadTo?: string;
@@ -93,7 +93,7 @@ export function isSince({ since }: FileDocument, createdAt: Date | null | undefi
   return since === undefined || (createdAt?.getTime() ?? null) === (since?.getTime() ?? null);
 }
 
-/** Who reads a file: anybody by its address, or by links those who may read its document, or the secret key alone. */
+/** Readers of a file: anyone with its URL, readers of its document with a link, or only secret keys. */
 export type Visibility = 'public' | 'attached' | 'private';
 
 export function visibilityOf({ attachedTo, isPrivate }: Pick<FileRecord, 'attachedTo' | 'isPrivate'>): Visibility {
@@ -139,7 +139,7 @@ export function providerOf(place: FilePlace): Provider {
   return place === 'external' ? 'external' : 'internal';
 }
 
-/** The part of a write by which a file is gone for everybody; its bytes and its charge are settled afterwards. */
+/** The part of a write that deletes a file; its bytes and its charge are removed afterwards. */
 export function deletion(at: Date) {
   return { state: 'deleted' as const, deletedAt: at, settled: false, dueAt: at };
 }

@@ -87,7 +87,7 @@ async function openBytes(app: App, file: FileRecord, range: { start: number; end
     throw new AppError('internal', 'STORE_DAMAGED', DAMAGED, { cause: error });
   }
   const body = Readable.from(following(app, first, bytes), { objectMode: false });
-  // Also when nobody has begun to read.
+  // Also before the first read.
   return body.once('close', () => void bytes.return());
 }
 

@@ -100,7 +100,7 @@ async function ask<T>(
   return answer.set;
 }
 
-/** The same for every repetition of a request, and for nobody else's. */
+/** Equal for all repetitions of a request, and only for them. */
 function repeatableId({ project, bearer, key }: Caller, event: string, idempotencyKey: string, body: string): string {
   const user = 'userId' in bearer ? bearer.userId : key.type === 'secret' ? '' : body;
   const words = [project._id.toHexString(), event, user, idempotencyKey];

@@ -20,7 +20,7 @@ export class HandlerFailure extends Error {
 }
 
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** After so many failures in a row nobody waits for the handler, until one try after the rest succeeds. */
+/** Consecutive failures after which the handler is skipped, until a later try succeeds. */
 const PATIENCE = 5;
 const REST_MS = 30_000;
 

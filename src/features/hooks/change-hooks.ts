@@ -115,7 +115,7 @@ export function presentAfter(event: string, { id, url, createdAt }: Webhook) {
   };
 }
 
-/** What is to be called, as somebody asked for it: one of `url` and `run`. A new address has a new secret. */
+/** The handler as requested: either `url` or `run`. A new address gets a new secret. */
 export async function newTarget(
   app: App,
   project: Project,

@@ -43,7 +43,7 @@ const HOOK_FIELDS = {
 };
 const HOOK = object(HOOK_FIELDS, 'Hook');
 
-/** What somebody is told who has own code called; `error` is null for a proper answer. */
+/** The result of a test call; `error` is null if it succeeded. */
 export const TRIED = object({ answer: ANYTHING, error: orNull(TEXT) }, 'TriedHandler');
 
 export const CALLS = object({

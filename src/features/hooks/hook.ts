@@ -25,7 +25,7 @@ export interface HandlerCall {
   timeoutMs: number;
   /** How many handlers have led to it, this one included. */
   depth: number;
-  /** Nobody waits for it: it is tried however often it has failed. */
+  /** Runs in the background: it is tried regardless of earlier failures. */
   inBackground?: boolean;
   /** With which own code in a file acts as the caller. */
   credentials?: RequestOrigin['credentials'];

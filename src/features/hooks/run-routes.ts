@@ -30,7 +30,7 @@ const HEADERS = {
   'Cache-Control': 'no-store',
 };
 
-/** Somebody with a key, or without one where the query names the project: its file decides whether that suffices. */
+/** A caller with a key, or without one if the query names the project: the project's file decides what suffices. */
 const KEY_OR_PROJECT: Access<{ project: Project; caller: Caller | null }> = {
   ...ANY_KEY_DESCRIPTION,
   note: 'Any live key of the project; none where the file says `public: true` and the query names the `project`.',

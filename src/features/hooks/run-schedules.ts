@@ -12,7 +12,7 @@ import { changeSchedule, laterThan, scheduleStore, type ScheduledCall } from './
 
 /** A run so late is one that was missed. */
 const MISSED_MS = 60_000;
-/** Time for a handler that nobody waits for. */
+/** Time limit for a background handler. */
 const TIMEOUT_MS = 60_000;
 /** Between the tries of a run; the next due time of a schedule ends them. */
 const RETRIES = { delaysMs: [60_000, 300_000, 1_800_000, 7_200_000] };
@@ -107,7 +107,7 @@ export async function replanSchedules(app: App): Promise<void> {
 
 /** Begins due runs, every second; returns how to stop that, which resolves when nothing is being begun any more. */
 export function watchSchedules(app: App): () => Promise<void> {
-  // Set back while nobody ran: the first look plans again.
+  // The clock was set back while no process ran: plan again.
   let seenMs = Infinity;
   let looking = Promise.resolve();
   const look = async (): Promise<void> => {
@@ -174,7 +174,7 @@ const runId = (scheduleId: ObjectId, dueAt: Date): string => `run_${scheduleId.t
 
 /**
  * Calls a schedule's own code once; an answer of 200 to 299, or any of a file, is a success. `dueAt` is null when
- * somebody asks for it now.
+ * it is requested now.
  */
 export async function callSchedule(
   app: App,
@@ -185,7 +185,7 @@ export async function callSchedule(
   const text = JSON.stringify({ ...told, isLate, attempt: failures + 1 });
   const call: HandlerCall = {
     projectId,
-    // The log of single calls is the project's: they have gone when somebody asks.
+    // Logs of single calls belong to the project, because the calls no longer exist when the log is read.
     ownerId: kind === 'once' ? projectId : _id,
     id: dueAt ? runId(_id, dueAt) : `run_${new ObjectId().toHexString()}`,
     event: kind === 'once' ? `call.${name}` : `schedule.${name}`,

@@ -10,7 +10,7 @@ import { handlerContext } from './hook.js';
 
 export const MISSED = ['once', 'skip'] as const;
 
-/** When a schedule runs; `missed`: what becomes of times at which nobody was there. */
+/** When a schedule runs; `missed`: what happens with times at which no process ran. */
 export interface Repetition {
   cron: string;
   timeZone: string;
@@ -47,7 +47,7 @@ export interface ScheduledCall {
   updatedAt: Date;
 }
 
-/** How the last call ended; `dueAt` is null for one that somebody asked for. */
+/** How the last call ended; `dueAt` is null for a manual call. */
 interface LastRun {
   dueAt: Date | null;
   at: Date;

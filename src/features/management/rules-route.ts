@@ -34,7 +34,7 @@ import { VIEW_AS, findViewedUser, requireNamed } from './view-as.js';
 export const RULE_TEXTS = changes({ read: TEXT, create: TEXT, update: TEXT, delete: TEXT, updateTo: TEXT });
 
 /**
- * The new settings of a collection; 403 PASSWORD_REQUIRED where they let somebody do more than before and the console's
+ * The new settings of a collection; 403 PASSWORD_REQUIRED if they grant more access and the console's
  * operator has not given the password again.
  */
 export async function proveOpening<S extends Partial<CollectionSettings>>(

@@ -50,7 +50,7 @@ interface WrittenEach {
 
 /**
  * Writes documents one by one, some at the same time; returns which were refused and why, in the order of the ids. An
- * error that is nobody's refusal ends it: those before it are written.
+ * unexpected error ends it: earlier ones are written.
  */
 async function writeEach(ids: readonly string[], write: (id: string) => Promise<unknown>): Promise<WrittenEach> {
   const outcome: WrittenEach = { done: [], refused: [] };

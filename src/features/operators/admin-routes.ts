@@ -66,7 +66,7 @@ const FIELDS = {
 const VIEW = object({ id: ID, ...FIELDS }, 'SavedView');
 const errors = { 403: ['NOT_SIGNED_IN'] };
 
-/** Views of collections that an operator keeps under names: nobody else sees them, and they are at every browser. */
+/** An operator's saved views of collections: private, and available in every browser. */
 const VIEW_ROUTES = [
   route('GET /api/admin/me/views', {
     id: 'listOwnViews',

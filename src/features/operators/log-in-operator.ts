@@ -32,7 +32,7 @@ const noneKnown = (): Promise<boolean> => Promise.resolve(false);
 
 const SESSION_MS = 12 * 3_600_000;
 
-/** A request with a password: where it comes from, and what aborts when nobody waits for its answer any more. */
+/** A request with a password: where it comes from, and a signal for when the client disconnects. */
 export interface Asking {
   ip: string;
   requestId: string;
@@ -98,7 +98,7 @@ export async function proveOperator(
   return app.passwords.inTurn(OPERATORS_TENANT, checkPassword, gone);
 }
 
-/** Failures recorded in an hour, in all processes together: nobody is to fill the log from outside. */
+/** Failures recorded in an hour, in all processes together, so that attackers cannot fill the log. */
 const RECORDED = { count: 100, windowMs: 3_600_000 };
 
 async function recordFailure(app: App, tried: NewAuditEntry): Promise<void> {

@@ -27,7 +27,7 @@ import { changeOwnPassword, confirmOperator, presentOwnSession, requireOwnAccoun
 const ROLE = oneOf(...OPERATOR_ROLES);
 const PROJECTS = { ...orNull(arrayOf(ID)), description: 'Ids of the operator’s projects; null means all.' };
 const SHOWN_OPERATOR = object({ id: ID, email: TEXT, role: ROLE, projects: PROJECTS, createdAt: MOMENT }, 'Operator');
-/** BSVC_ADMIN_TOKEN is nobody's: it has no id and no end. */
+/** BSVC_ADMIN_TOKEN has no operator, no id and no expiry. */
 const ME = object(
   { id: orNull(ID), email: TEXT, role: ROLE, projects: PROJECTS, createdAt: orNull(MOMENT), expiresAt: orNull(MOMENT) },
   'Me',

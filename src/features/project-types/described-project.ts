@@ -54,7 +54,7 @@ export interface DescribedProject {
 
 /**
  * The reader of a description: a publishable key learns nothing of protected and hidden fields, nor of collections in
- * which its rules admit nobody to anything.
+ * which its rules admit no caller.
  */
 export interface Audience {
   isPublic: boolean;
@@ -182,7 +182,7 @@ export function changedFields(collection: DescribedCollection): readonly Field[]
   );
 }
 
-/** The fields of `users` that everybody may see. */
+/** The publicly readable fields of `users`. */
 export function publicFields({ fields }: DescribedCollection): readonly Field[] {
   return fields.filter((field) => field.public && field.name !== 'password');
 }

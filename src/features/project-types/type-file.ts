@@ -43,7 +43,7 @@ function writeProject({ collections }: DescribedProject): string {
   return `/** The collections by name: the type argument of \`createClient<Project>()\`. */\n${block('export interface Project', members)}`;
 }
 
-/** The paths of a collection's `Fields` that nobody declared, as a type. */
+/** The undeclared paths of a collection's `Fields`, as a type. */
 function openOf(collection: DescribedCollection): string {
   if (collection.isFlexible) return 'string';
   const free = openPaths(storedFields(collection), '');
@@ -217,7 +217,7 @@ function key(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : literal(name);
 }
 
-/** Every path inside an object whose fields nobody declared. */
+/** Every path inside an object with undeclared fields. */
 const openKey = (path: string): string => `[path: ${openPattern(path)}]`;
 
 function openPattern(path: string): string {

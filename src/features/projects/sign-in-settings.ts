@@ -6,11 +6,11 @@ import { DAY_MS } from '../../platform/time/clock.js';
 import { TOKEN_ALGORITHMS, type TokenAlgorithm } from '../../platform/secrets/jwt.js';
 import { isRedirectTarget, isSafeWebAddress } from './redirect-target.js';
 
-/** Who may sign in by a mailed code: nobody, those who have an account, or anybody, who then gets an account. */
+/** Sign-in with an email code: off, for existing accounts, or with sign-up of new ones. */
 export const CODE_LOGINS = ['off', 'existing', 'signup'] as const;
 export type CodeLogin = (typeof CODE_LOGINS)[number];
 
-/** Second factors: nobody may enrol one, users may, or they have to before they do anything else. */
+/** MFA: off, optional, or required before anything else. */
 export const MFA_MODES = ['off', 'optional', 'required'] as const;
 export type MfaMode = (typeof MFA_MODES)[number];
 
@@ -144,7 +144,7 @@ interface SignInChange {
   changes: SignInSettings;
   /** In a line. */
   said: string;
-  /** It lets somebody do what they could not. */
+  /** It grants more access. */
   isLoosening: boolean;
 }
 

@@ -93,7 +93,7 @@ export function withNewSecret(
   return [...older, generateTokenSecret(app, projectId, algorithm)];
 }
 
-/** Rotation lets an older secret verify for a while, so that nobody is signed out by it. */
+/** Rotation lets an older secret verify for a while, so that no user is signed out. */
 function isLive(secret: TokenSecret, nowMs: number): boolean {
   return secret.expiresAt === undefined || secret.expiresAt.getTime() > nowMs;
 }

@@ -10,7 +10,7 @@ export const ONE_TIME_TOKENS = 'one_time_tokens';
 
 const MAX_TRIES = 5;
 
-/** A step that somebody has begun and is to go on with by a token, once. */
+/** A started step that a one-time token continues. */
 interface OneTimeToken {
   /** SHA-256 of the token. */
   _id: string;
@@ -110,7 +110,7 @@ function useUp(tx: Transaction, id: string): boolean {
 
 const keepToken = (app: App, token: OneTimeToken): Promise<true> => keepRecord(app, 'oneTimeTokens', token);
 
-/** Notes that somebody else's token was used, by an id of it; false where it was before. */
+/** Records the use of a token of another issuer, by its id; false if it was used before. */
 export async function noteUsed(app: App, projectId: ObjectId, _id: string, expiresAt: Date): Promise<boolean> {
   const used = { _id, purpose: 'used', projectId, encrypted: '', tries: 0, expiresAt, updatedAt: expiresAt };
   return (await unlessDuplicate(keepToken(app, used))) !== null;

@@ -57,7 +57,7 @@ function clientRoute(
 
 const BYTES = text({ contentMediaType: 'application/octet-stream' });
 
-/** The client that always fits this server. Open to everybody: it says nothing of what is stored. */
+/** The client that always fits this server. Public: contains no stored data. */
 export const CLIENT_ROUTES: readonly RouteList[] = [
   clientRoute(
     'client.js',

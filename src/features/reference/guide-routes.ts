@@ -20,7 +20,7 @@ function findPage(base: string, name: string): Promise<PreparedFile> | null {
   return page;
 }
 
-/** The guides of templates/docs. Open to everybody: they say nothing that is not the same in every installation. */
+/** The guides of templates/docs. Public: they are the same in every installation. */
 export const GUIDE_ROUTES: RouteList = {
   prefix: GUIDES_PREFIX,
   tag: 'Service',

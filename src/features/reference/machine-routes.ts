@@ -26,7 +26,7 @@ export async function servePage(
 /** The name of a page in the last part of an address; null where that ends otherwise than a page. */
 const nameOf = (file: string): string | null => /^([\w-]+)\.md$/.exec(file)?.[1] ?? null;
 
-/** The guides for programs that read text. Open to everybody: they are the same in every installation. */
+/** The guides for programs that read text. Public: they are the same in every installation. */
 export const MACHINE_ROUTES: readonly RouteList[] = [
   {
     prefix: '/llms.txt',

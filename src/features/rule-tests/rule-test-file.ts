@@ -14,16 +14,16 @@ import {
 
 const RULE_TEST_FORMAT = 'bsvc-rules/1';
 
-/** Somebody who is not signed in. */
+/** An anonymous caller. */
 export const ANYONE_NAME = 'anyone';
 
 const mapOf = <T>(values: Schema<T>): Schema<Record<string, T>> =>
   claimed({ type: 'object', additionalProperties: values });
 const FIELDS = mapOf(ANYTHING);
 
-/** What somebody does, and what comes of it; of read, create, update and delete there is one. */
+/** A request and its expected outcome: one of read, create, update and delete. */
 const EXPECTATION = object({
-  /** A user, several of them, or `anyone`: somebody who is not signed in. */
+  /** A user, several of them, or `anyone`: an anonymous caller. */
   as: anyOf(TEXT, arrayOf(TEXT, { minItems: 1 })),
   /** A collection to list, or a document to get. */
   'read?': TEXT,

@@ -131,7 +131,7 @@ async function findMatrix(stage: Stage): Promise<AccessMatrix[]> {
     for (const person of [...users, ANYONE_NAME]) {
       may[person] = [];
       for (const action of MATRIX_ACTIONS) {
-        // Nobody changes what they do not read, but under row-level security.
+        // Without row-level security, only readable documents can be changed.
         if (action !== 'read' && collection.rules && !may[person].includes('read')) continue;
         const caller = callerOf(stage, person);
         // An update that nothing this caller could write would pass is refused whatever it is.

@@ -222,7 +222,7 @@ function quantile(durations: readonly number[], share: number): number | null {
     const count = durations[at]!;
     if (below + count >= share * all) {
       const from = at === 0 ? 0 : BUCKETS[at - 1]!;
-      // Slower than all bounds: nobody knows by how much.
+      // Slower than all buckets: the exact time is unknown.
       const to = BUCKETS[at] ?? from;
       return 1000 * (from + (to - from) * ((share * all - below) / count));
     }

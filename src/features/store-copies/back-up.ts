@@ -116,7 +116,7 @@ async function* writeLines(
   yield `${JSON.stringify({ end: { documents, files, sha256: archive.sha256() } })}\n`;
 }
 
-/** The files of the data directory, also those that nobody has confirmed yet, each compared with its record. */
+/** The files of the data directory, including unconfirmed ones, each compared with its record. */
 async function* readLocalFiles(app: App, db: Database, found: Contents): AsyncGenerator<ArchiveLine> {
   const records = fileStore({ db });
   const root = localFilesDir(app.config);

@@ -43,7 +43,7 @@ export async function* readArchive(path: string): AsyncGenerator<ArchiveLine> {
   const unzipped = source.pipe(createGunzip());
   // An error of the file would otherwise never reach the reader of the unzipped stream.
   source.on('error', (error) => unzipped.destroy(error));
-  // Damage that is met after the reader has stopped is nobody's error any more.
+  // Damage that is met after the reader has stopped is no longer reported.
   unzipped.on('error', () => source.destroy());
   const counts = { documents: 0, files: 0 };
   let first = true;

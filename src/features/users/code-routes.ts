@@ -20,7 +20,7 @@ const OTP = text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES, wellFormed: true,
 const CODE_SENT = done('If the address belongs to an account, a code is on its way.');
 
 const CONFIRMED = 'E-mail address confirmed';
-/** Without the session of the sign-up nobody knows who chose the password. */
+/** Without the session of the sign-up it is unknown who chose the password. */
 const CONFIRMED_WITHOUT_PASSWORD =
   'E-mail address confirmed. It was confirmed outside the session of the sign-up, so the account has no password now: set one with request-password-reset';
 

@@ -15,7 +15,7 @@ export interface Cap {
 
 /** The last events of one kind, so that all processes count together. */
 interface Counter {
-  /** A keyed hash: the record names nobody. */
+  /** A keyed hash: the record contains no personal data. */
   _id: string;
   projectId: ObjectId;
   /** The newest first. */

@@ -23,7 +23,7 @@ interface SignUpOptions {
   /** Of the person who signs up. */
   network?: string;
   needsPassword?: boolean;
-  /** Of the request, about which own code is asked; absent where nobody requests it. */
+  /** Of the request, about which own code is asked; absent for background work. */
   client?: Client;
   /** Stores the user by `store`, together with what else belongs to the sign-up. */
   storeWith?: (user: User, store: () => Promise<void>) => Promise<void>;

@@ -20,7 +20,7 @@ interface Client {
   depth?: number;
 }
 
-/** Who asks, as own code is told of somebody who is not signed in yet. */
+/** The caller as passed to own code, before sign-in. */
 function callerOf(project: Project, { ip, depth = 0 }: Client, userId: string | null = null) {
   return { ...userCaller(project, userId), origin: { ip, depth, credentials: { key: '', authorization: '' } } };
 }
@@ -47,7 +47,7 @@ export async function askSignUp(
   return change ? applyChange(change, user) : user;
 }
 
-/** Asks own code whether somebody who has proven who they are may sign in (`users.login`); throws its refusal. */
+/** Asks own code whether an authenticated user may sign in (`users.login`); throws its error. */
 export async function askSignIn(app: App, project: Project, user: User, client: Client, method: string): Promise<void> {
   await askBefore(app, callerOf(project, client, user._id.toHexString()), {
     event: 'users.login',

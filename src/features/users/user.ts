@@ -13,7 +13,7 @@ export interface Account {
   stamp?: string;
   /** The one session that goes on though it bears an older stamp: the one in which the password was changed. */
   keptSession?: string | null;
-  /** Changes when somebody proves the address; only identities linked under it sign in. Absent until then. */
+  /** Changes when the address is verified; only identities linked under it can sign in. Absent until then. */
   ownership?: string;
   /** The one identity that stays valid although an earlier owner linked it: that of the verifying session. */
   keptIdentity?: string | null;

@@ -20,7 +20,7 @@ export function presentWebhook(webhook: Webhook) {
   };
 }
 
-/** A webhook as somebody is shown it who may not change it: with whom its address is, but not how to send to it. */
+/** A webhook for viewers: the host of its address, without the secrets needed to send to it. */
 export function presentToViewer(webhook: Webhook) {
   return { ...presentWebhook(webhook), url: maskAddress(webhook.url) };
 }

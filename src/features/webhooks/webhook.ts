@@ -9,7 +9,7 @@ export interface WebhookSecret {
   expiresAt: Date | null;
 }
 
-/** Why a webhook gets no events: somebody said so, its receiver answered 410, or it failed for days. */
+/** Why a webhook is disabled: by a user, because its receiver answered 410, or after days of failures. */
 export type DisabledReason = 'requested' | 'gone' | 'failing';
 
 export interface Webhook {

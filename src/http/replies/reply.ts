@@ -16,7 +16,7 @@ interface Reply {
   stream?: StreamReply;
 }
 
-/** A body that goes on until somebody ends it. */
+/** A body without a fixed end. */
 export interface StreamReply {
   type: string;
   /** Called when the headers have been sent; ends the response at some time. */
@@ -95,14 +95,14 @@ export function sendReply(
   if (!reply) return setMissing(ctx, headers);
   ctx.respond = false;
   const { status, text, encoding, large, stream } = reply;
-  // Nobody is there to take it, but logs and metrics tell what it was.
+  // The client is gone, but logs and metrics record the status.
   if (res.destroyed && !res.headersSent) res.statusCode = status;
   if (res.headersSent || res.destroyed) {
     stream?.giveUp();
     return large?.release();
   }
   if (stream) return sendStream(ctx, status, headers, stream);
-  // What an API key may read is for nobody else: a cache that is shared knows nothing of its header.
+  // Replies depend on the API key, a header that shared caches ignore.
   const type = ['Content-Type', 'application/json; charset=utf-8', 'Cache-Control', 'no-store'];
   if (large) {
     writeHead(ctx, status, headers, type);

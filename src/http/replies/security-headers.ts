@@ -14,7 +14,7 @@ export function securityHeaders(publicUrl: string | null): Preparation {
 }
 
 /** Names and values in turn. */
-/** A response that nobody gets: it takes down the headers that are set, in their order. */
+/** A dummy response that records the headers that are set, in order. */
 class HeaderRecorder extends ServerResponse {
   readonly headers: string[] = [];
 

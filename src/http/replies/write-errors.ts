@@ -46,7 +46,7 @@ export interface ErrorBody {
  */
 export function writeError(ctx: Context, error: unknown, log: Logger): void {
   const known = error instanceof AppError ? error : (findOutage(error) ?? concealed(error, ctx, log));
-  // Turning somebody away because of load is not an event of its own: the access log has the 503. What failed below is.
+  // Rejections because of load are not logged separately: the access log has the 503. Failures below are.
   if ((known.kind === 'unavailable' || known.kind === 'outOfSpace') && known.cause) {
     log.warn({ requestId: ctx.state.requestId as string, err: known.cause }, known.message);
   }

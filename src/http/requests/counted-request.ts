@@ -2,7 +2,7 @@ import { IncomingMessage, type ServerResponse } from 'node:http';
 
 /**
  * Each piece of a body, a chunk or what came in one packet, costs the event loop about as much as 10 kB do. A body may
- * come in this many pieces, in one more for each of these bytes, and in so many more a second: somebody who types.
+ * come in this many pieces, in one more for each of these bytes, and in so many more a second, as when typed by hand.
  */
 const FREE_PIECES = 64;
 const BYTES_PER_PIECE = 256;
@@ -22,7 +22,7 @@ export class CountedRequest extends IncomingMessage {
   pieces = 0;
   bytes = 0;
   isCut = false;
-  /** What may come in, once nobody wants the body. */
+  /** Bytes that may still arrive after the body is ignored. */
   private mostPieces = Infinity;
   private mostBytes = Infinity;
   /** When the body began to come in pieces. */
@@ -64,7 +64,7 @@ export class CountedRequest extends IncomingMessage {
     process.nextTick(done, this.listenerCount('error') > 0 ? error : null);
   }
 
-  /** From now on nobody wants the body. False for a client that waits to be told to send it, and is not told. */
+  /** Ignores the rest of the body. False for a client that waits for `100 Continue` and is not sent it. */
   leave(): boolean {
     this.mostPieces = this.pieces + MAX_DROPPED_PIECES;
     this.mostBytes = this.bytes + MAX_DROPPED_BYTES;
@@ -73,7 +73,7 @@ export class CountedRequest extends IncomingMessage {
     return !waits;
   }
 
-  /** Whether its answer is known and on its way, so that nobody waits for the rest of the body. */
+  /** Whether the response is being sent, so that the rest of the body is not needed. */
   get isLeft(): boolean {
     return this.mostBytes !== Infinity;
   }

@@ -66,7 +66,7 @@ export async function receiveFile<T>(
           reject,
         );
       });
-      // Not once: a form reports each thing that is wrong, and an error that nobody hears ends the process.
+      // Not once: a form reports each thing that is wrong, and an unhandled error ends the process.
       form.on('error', () => fail(cutShort()));
       // Parts beyond the limits would be looked for, and dropped, to the end of the body.
       const tooMany = (): void => fail(body ? tooManyParts() : fileMissing(rules.field));

@@ -37,7 +37,7 @@ export interface SecurityScheme {
 export type RouteContext = Context & { params: Record<string, string> };
 
 /**
- * Which limits a request counts against (rest-api.md 8): none · that of pages and files for everybody · that of its
+ * Which limits a request counts against (rest-api.md 8): none · that of public pages and files · that of its
  * sender · also that of sign-ins · also that of refreshed sessions · that of operators · that of own addresses.
  */
 export type RateClass = 'free' | 'page' | 'plain' | 'run' | 'sign-in' | 'refresh' | 'operator';
@@ -69,7 +69,7 @@ export interface Access<Given extends object = object> {
   readsBody?: boolean;
 }
 
-/** Nobody has to say who asks. */
+/** No authentication. */
 export const PUBLIC: Access = { note: 'No authentication.', security: [], errors: {} };
 
 /** A parameter of the path, the query or the headers. */

@@ -15,7 +15,7 @@ interface ClockRecord {
  * the clock that has moved.
  */
 const MAX_GAP_MS = 26 * 3_600_000;
-/** The time for which a clock has to go on evenly before it is trusted again: enough for somebody to notice. */
+/** The time for which a clock has to go on evenly before it is trusted again: enough for an operator to notice. */
 const TRIAL_MS = 24 * 3_600_000;
 
 interface Watching {

@@ -60,7 +60,7 @@ export interface Database {
    * lost. `run` gives a copy that shares what stays, the same object to keep it, null to remove it, and gives each
    * version a later `updatedAt`; it is synchronous and without effects, as it may run several times. What it throws is
    * thrown, and nothing is stored. 409 DOCUMENT_CHANGING where others change it all the time. `isNew`: the id was made
-   * just now, so that nobody has stored it.
+   * just now, so that it cannot be stored already.
    */
   transform(name: string, id: unknown, run: Transform<Document>, isNew?: boolean): Promise<AppModified>;
   /** The same for documents in their order in one transaction, each seeing those before it: all or none. */
@@ -68,8 +68,8 @@ export interface Database {
   /**
    * Runs `run` in one transaction and answers what it gives. Each read sees the writes before it, and what was read is
    * not changed by others before all is stored. `run` is synchronous and without effects of its own, as it may run
-   * several times. What it throws is thrown, and nothing is stored. Documents that somebody transforms are put with a
-   * later `updatedAt`. 409 DOCUMENT_CHANGING where others change the same all the time.
+   * several times. What it throws is thrown, and nothing is stored. Documents that are transformed concurrently are put
+   * with a later `updatedAt`. 409 DOCUMENT_CHANGING where others change the same all the time.
    */
   transaction<T>(run: (tx: Transaction) => T): Promise<T>;
   /**
@@ -101,7 +101,7 @@ export interface Database {
   listen(address: string, report: (error: unknown) => void): Promise<string | null>;
   /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
   listOtherProcesses(): number[];
-  /** False when this process alone has it open; nobody knows that of a MongoDB. */
+  /** False if only this process has it open; always true for MongoDB. */
   isShared(): boolean;
   /** Runs what makes room, as often as it takes: on a full disk the embedded engine gives it room that it keeps. */
   useReserve<T>(work: () => Promise<T>): Promise<T>;
@@ -138,7 +138,7 @@ export type {
 
 /**
  * Makes matchers, which try a filter on documents one by one with the answers of a find, whatever the database; loaded
- * when somebody asks for the first time.
+ * on first use.
  */
 export async function loadMatchers(): Promise<(filter: Document) => Matcher> {
   return (await import('../../engine/index.js')).openMatcher;
@@ -389,7 +389,7 @@ async function openEmbedded(config: Config): Promise<Database> {
   }
 }
 
-/** Nobody but the operator sees it: the path is what helps. */
+/** Only shown to operators, who need the path. */
 function describeStorageError(error: unknown): unknown {
   if (!(error instanceof Error) || error.name !== 'StorageError') return error;
   return unavailable('DATABASE_UNAVAILABLE', error.message, { cause: error });
@@ -405,7 +405,7 @@ function describeCopyError(error: unknown): unknown {
   );
 }
 
-/** Saves what is whole of an embedded store that nobody has open: see `repairFile`. Throws DATABASE_UNAVAILABLE. */
+/** Recovers intact data of an embedded database that is not open: see `repairFile`. Throws DATABASE_UNAVAILABLE. */
 export async function repairStore(
   { dataDir }: Config,
   options: {

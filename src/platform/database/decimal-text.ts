@@ -1,12 +1,12 @@
 const BIAS = 6176;
 const MAX_DIGITS = 34;
-/** The four bits after the sign of values that are infinite, no number, or of a form that nobody writes. */
+/** The four bits after the sign of values that are infinite, no number, or of a non-canonical form. */
 const SPECIAL = 0x60000000;
 const HIGH_WORD = 2 ** 32;
 
 /**
  * The text of the Decimal128 whose sixteen bytes begin at `at`, as the type's `toString` has it, at a tenth of its
- * cost. Null for infinities, NaN and forms that nobody writes.
+ * cost. Null for infinities, NaN and non-canonical forms.
  */
 export function decimalText(source: Buffer, at: number): string | null {
   const high = source.readUInt32LE(at + 12);

@@ -103,7 +103,7 @@ async function untilStored(client: MongoClient, db: Db, turn: MongodbTurn): Prom
   throw changedByOthers();
 }
 
-/** Whether the change was stored: not where somebody has come between. */
+/** Whether the change was stored; false after a concurrent change. */
 async function isStored(stored: Collection<Keyed>, before: Stored | null, after: Stored | null): Promise<boolean> {
   if (before === null) {
     try {

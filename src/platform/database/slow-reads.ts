@@ -44,7 +44,7 @@ interface WholePlan {
 
 interface Verdict {
   readonly until: number;
-  /** Null: the read uses an index, the collection is small, or nobody knows. */
+  /** Null: the read uses an index, the collection is small, or it is unknown. */
   readonly plan: Promise<WholePlan | null>;
 }
 
@@ -56,7 +56,7 @@ interface Verdict {
 export class SlowReads {
   /** Faster reads are not asked about: 10,000 documents take some 20 ms in memory, a network some as well. */
   static leastMs = 100;
-  /** Null: nobody wants to be told. */
+  /** Null: no notification is wanted. */
   listen: ((read: ToldRead) => void) | null = null;
   private readonly verdicts = new Map<string, Verdict>();
   /** The last question: the next one waits for its answer. */

@@ -31,8 +31,8 @@ export async function hasDueJobs(deps: JobDependencies, pools: readonly string[]
 
 /**
  * Leases up to `limit` due jobs, most urgent first, each by one conditional update, so that no job is leased twice.
- * `begin` gets each at once: what fails afterwards must not leave a leased job that nobody runs. Answers whether
- * somebody else was faster at some of them.
+ * `begin` gets each at once: what fails afterwards must not leave a leased job without a runner. Answers whether
+ * another process was faster at some of them.
  */
 export async function claimJobs(
   deps: JobDependencies,
@@ -64,7 +64,7 @@ export async function claimJobs(
 /**
  * Leases one due job of the party that is next after `after`, in the order of their names and round again, passing over
  * those in `full`; within a party the earliest. However many jobs a party has, finding the next one is a few looks at
- * an index. Answers the party, or null when nobody has anything due.
+ * an index. Answers the party, or null if no job is due.
  */
 export async function claimInTurn(
   deps: JobDependencies,

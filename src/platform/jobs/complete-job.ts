@@ -3,7 +3,7 @@ import { DAY_MS, CLOCK_DOUBT_MS } from '../time/clock.js';
 import { retryDelay, jobStore, type AnyJobDefinition, type JobRecord, type RunAgain } from './job.js';
 import type { JobDependencies } from './job-queue.js';
 
-/** Dead jobs are kept this long for somebody to look at. */
+/** Dead jobs are kept this long for inspection. */
 export const DEAD_JOB_DAYS = 30;
 const MAX_ERROR_CHARACTERS = 2_000;
 
@@ -94,7 +94,7 @@ export async function handBackJob(deps: JobDependencies, job: JobRecord): Promis
   });
 }
 
-/** The heartbeat of a running job; false when somebody else has taken it back. */
+/** The heartbeat of a running job; false if another process has taken it back. */
 export async function extendLease(deps: JobDependencies, job: JobRecord, leaseMs: number): Promise<boolean> {
   const leaseUntil = new Date(deps.clock.now() + leaseMs);
   return (await jobStore(deps).updateOne(heldBy(job), { $set: { leaseUntil } })).matchedCount > 0;

@@ -6,7 +6,7 @@ import { withSpan, type SpanOptions } from '../observe/telemetry.js';
 /** A leased job under way in this process. */
 export interface JobRun {
   job: JobRecord;
-  /** Resolves, never rejects, when the job is settled or was given up to somebody else. */
+  /** Resolves, never rejects, when the job is complete or was handed to another process. */
   ended: Promise<void>;
   /**
    * Gives the job back to the queue and lets the run know that what it still does will be refused. Never rejects: a job

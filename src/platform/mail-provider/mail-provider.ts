@@ -10,8 +10,8 @@ export interface OutgoingMail {
 
 /**
  * The outcome of handing a message over. `refused` is final. `later` and `unknown` are worth another try with the same
- * idempotency key: nothing was sent, or nobody can tell. `partial` names the recipients that the server refused while
- * it took the others, with its words; `isKept` says that the message goes no further.
+ * idempotency key: nothing was sent, or the outcome is unknown. `partial` names the recipients that the server refused
+ * while it took the others, with its words; `isKept` says that the message goes no further.
  */
 export type SendOutcome =
   | { outcome: 'accepted'; id: string; partial?: string; isKept?: true }

@@ -35,7 +35,7 @@ export interface ObjectStore {
   signPutUrl(key: string, grant: PutGrant, serviceUrl: string): Promise<string>;
   /** An address that reads the object, with GET and HEAD, until it expires; a store of ours signs the `mark` in it. */
   signGetUrl(key: string, expiresInMs: number, serviceUrl: string, mark?: string): Promise<string>;
-  /** The address under which anybody can read the object, or null when the store exposes none. */
+  /** The public URL of the object, or null if the store has none. */
   publicUrl(key: string, serviceUrl: string): string | null;
   close(): void;
 }

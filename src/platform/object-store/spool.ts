@@ -11,7 +11,7 @@ export interface Spooled extends StoredBytes {
   path: string;
 }
 
-/** A directory of files that are still arriving, under names that nobody else knows. */
+/** A directory of files that are still arriving, under random names. */
 export interface Spool {
   /**
    * Writes `body` to a file of its own; when `body` fails the file is removed. 507 when the disk is full.

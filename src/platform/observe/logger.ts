@@ -54,7 +54,7 @@ export function gatherLines(sink: LogSink): GatheringSink {
   return gathering;
 }
 
-// Fields that must never be written, even when somebody logs a whole object by mistake.
+// Fields that must never be written, even if a whole object is logged by mistake.
 const SECRET_PATHS = [
   'password',
   'token',

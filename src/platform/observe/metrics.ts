@@ -133,7 +133,7 @@ export async function formatMetrics(parts: Metric[][]): Promise<{ text: string; 
   return { text: await registry.metrics(), contentType: registry.contentType };
 }
 
-/** Memory, processor time, event loop, as prom-client has them; loaded when somebody asks for the first time. */
+/** Memory, processor time, event loop, as prom-client has them; loaded on first use. */
 async function openProcessMetrics(): Promise<() => Promise<Metric[]>> {
   const { collectDefaultMetrics, Registry } = await import('prom-client');
   const registry = new Registry();

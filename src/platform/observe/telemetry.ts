@@ -12,7 +12,7 @@ export interface SpanOptions {
 export interface Telemetry {
   /**
    * Runs `work` within a span, which ends when it has settled; a failure is noted by its kind, never by its words,
-   * which may tell of somebody's data.
+   * which may contain personal data.
    */
   span<T>(name: string, options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>;
   /** Notes something that has just ended and began at `startMs` (`performance.now()`). */
@@ -25,12 +25,12 @@ export interface Telemetry {
 
 const FLUSH_MS = 2_000;
 
-/** Null when no SDK is registered, which is looked at this once: nobody pays for spans that nobody takes. */
+/** Null when no SDK is registered, checked once, so that unused spans cost nothing. */
 export async function openTelemetry(): Promise<Telemetry | null> {
   if (!isApiLoaded()) return null;
   const otel = await import('@opentelemetry/api');
   const provider = otel.trace.getTracerProvider() as Partial<ProxyProvider>;
-  // Until an SDK comes the API's own stand-in has nobody to pass anything on to.
+  // Until an SDK comes the API's no-op implementation discards everything.
   if (provider.getDelegateTracer && !provider.getDelegateTracer('bsvc')) return null;
   const tracer = otel.trace.getTracer('bsvc');
   const kinds: Record<SpanOptions['kind'], SpanKind> = {

@@ -1,8 +1,8 @@
 import type { Logger } from '../observe/logger.js';
 
 /**
- * Work that follows an answered request: nobody waits for it, but closing does. Work that must not be lost is stored
- * elsewhere and found again by a sweep.
+ * Work that follows an answered request: the request does not wait for it, but closing does. Work that must not be lost
+ * is stored elsewhere and found again by a sweep.
  */
 export interface BackgroundTasks {
   /**

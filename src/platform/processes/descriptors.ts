@@ -9,7 +9,7 @@ const LEAST_CONNECTIONS = 8;
 
 /**
  * The connections that this process may have, so that descriptors for its files are left (`ulimit -n`); null where the
- * system does not say how many there are. Throws when there are too few to serve anybody.
+ * system does not say how many there are. Throws when there are too few to serve.
  */
 export function connectionRoom(): number | null {
   const descriptors = countDescriptors();

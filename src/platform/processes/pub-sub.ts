@@ -14,7 +14,7 @@ export interface PubSub {
 
 const CHANNEL = 'bsvc:signals';
 
-/** PubSub by Redis when there is one, else among the processes of one `serve`, else to nobody. */
+/** PubSub by Redis when there is one, otherwise among the processes of one `serve`, otherwise local. */
 export function openPubSub(redis: RedisConnection | null, processGroup: ProcessGroup | null): PubSub {
   if (redis) return openRedisSignals(redis);
   if (processGroup) {

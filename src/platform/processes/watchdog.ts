@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 export interface WatchdogOptions {
   /** The longest time without a turn of the main thread, in milliseconds; null watches only the parent. */
   patienceMs: number | null;
-  /** How long a hanging process is left alone after that: none where somebody starts it again. */
+  /** How long a hanging process is left alone after that: none if it is supervised. */
   graceMs: number;
   /** Ends this process too when the one that started it has ended. */
   endWithParent: boolean;

@@ -52,7 +52,7 @@ async function removeLeft(dir: string, ownerOf: (name: string) => string | undef
   }
 }
 
-/** True if nobody works on the file any more; one of another machine by the time since its last change. */
+/** True if the file is no longer in use; one of another machine by the time since its last change. */
 export async function isLeft(path: string, owner: string, foreignMs: number, nowMs = Date.now()): Promise<boolean> {
   const running = isRunning(owner);
   if (running !== null) return !running;

@@ -66,7 +66,7 @@ export function openMemoryCounter(clock: Clock, maxWindows = MAX_WINDOWS): Memor
 export interface Grant {
   /** The number granted, from 0 to the number wanted. */
   granted: number;
-  /** The number left for everybody after this grant. */
+  /** The number left for all after this grant. */
   left: number;
   /** The end of the window, milliseconds since 1970. */
   resetMs: number;

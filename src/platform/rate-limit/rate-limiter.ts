@@ -14,7 +14,7 @@ export interface Verdict {
 export interface RateLimiter {
   /**
    * Uses up one of the key's `rate.count` in the present window, if any is left. Answers without a promise whenever
-   * nobody else has to be asked.
+   * no other counter is needed.
    */
   consume(key: string, rate: Rate): Verdict | Promise<Verdict>;
   close(): Promise<void>;
@@ -26,7 +26,7 @@ interface Known {
   resetMs: number;
   /** Taken from the counter, not yet used. */
   spare: number;
-  /** Left for everybody when the counter was last asked. */
+  /** Left for all at the last request to the counter. */
   left: number;
   /** A refusal counts until then; others may give back what they did not need. */
   refusedUntilMs: number;
@@ -44,8 +44,8 @@ interface Waiting {
 /**
  * A take asks for this part of what is left, at least for one. Limits below it are counted use by use: then no process
  * can hold anything that another one lacks, and the limit is met exactly. With larger limits a process may refuse up to
- * 1/64 of the limit too early, for about two seconds, while another holds unused what it has taken; nobody ever passes
- * beyond a limit.
+ * 1/64 of the limit too early, for about two seconds, while another holds unused what it has taken; no caller ever
+ * exceeds beyond a limit.
  */
 const SHARE = 64;
 const TICK_MS = 1_000;

@@ -70,7 +70,7 @@ const VIEWS = pathTo('/api/admin/me/views');
 /** What belongs to a moment, not to a view. */
 const PASSING = ['cursor', 'open', 'from', 'tab', 'import'];
 
-/** Filters and order of a collection under names of one's own, at every browser; asked for when somebody looks. */
+/** Saved filters and sort orders of a collection, stored on the server and loaded on demand. */
 function SavedViews({ of: { name: collection } }: { of: Pick<Collection, 'name'> }) {
   const [isAsked, setAsked] = useState(false);
   const { data, error, reload } = useLoad(isAsked ? VIEWS : null);

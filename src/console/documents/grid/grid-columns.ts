@@ -29,7 +29,7 @@ export function columnFields(collection: Collection, found: readonly string[]): 
 
 const widthOf = ({ type, enum: choices }: FieldShape): number => (choices ? 110 : (WIDTHS[type] ?? 200));
 
-/** The columns of a collection before anybody has chosen some. */
+/** The default columns of a collection. */
 export function defaultColumns(fields: readonly CollectionField[]): GridColumn[] {
   const own = fields.filter(({ name }) => !SYSTEM.some((each) => each.name === name));
   // What a document is known by stands first as a rule: it has room.

@@ -108,7 +108,7 @@ export interface Page {
 /** A page of documents: of active ones, or of the trash alone. */
 export function usePage(documents: DocumentsPath, listing: Listing, columns: readonly GridColumn[] | null): Page {
   const { data, ...rest } = useLoad(columns && withQuery(documents, pageQuery(listing, columns)));
-  // Nobody has asked for their count alone.
+  // Their exact count was not requested.
   const page = data && 'items' in data ? data : null;
   return { rows: page?.items ?? null, total: page?.total ?? null, next: page?.nextCursor ?? null, ...rest };
 }

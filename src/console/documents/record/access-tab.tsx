@@ -9,9 +9,9 @@ import type { RecordView } from './use-record.js';
 
 const ANYONE = 'anyone';
 
-/** Who may do what with the document: each rule, decided for one user or for somebody who is not signed in. */
+/** Who may do what with the document: each rule, evaluated for a user or an anonymous caller. */
 export function AccessTab({ collection, record }: RecordView) {
-  // Who looks as somebody asks first why that one is shown the document.
+  // When viewing as a user, explain first why that user can read the document.
   const first = played.value ?? ANYONE;
   const [typed, setTyped] = useState(first === ANYONE ? '' : first);
   const [as, setAs] = useState(first);

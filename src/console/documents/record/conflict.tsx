@@ -1,7 +1,7 @@
 import { moment } from '../../format.js';
 import { OF_SERVER, type ShownFields } from './use-record.js';
 
-/** A document that somebody else changed while it was being edited: both versions, field by field. */
+/** A document that changed while it was being edited: both versions, field by field. */
 export function Conflict({
   stored,
   theirs,

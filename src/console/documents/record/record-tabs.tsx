@@ -17,7 +17,7 @@ import { ReferencesTab } from './references-tab.js';
 
 const TYPES = ['String', 'Number', 'Boolean', 'Date', 'Array', 'Object', 'Ref'] as const;
 
-/** A form made from the schema; fields that nobody declared have the input that their value asks for. */
+/** A form made from the schema; undeclared fields have an input that fits their value. */
 function RecordForm({ collection, collections, record, isFixed }: RecordView) {
   const { fields, setFields, errors, report } = record;
   const [added, setAdded] = useState<readonly CollectionField[]>([]);

@@ -67,7 +67,7 @@ export function useRecord({ base, id, loaded, onSaved }: RecordProps) {
     say(text);
     onSaved(id);
   };
-  // What was refused of a field counts until somebody types into it.
+  // The error of a field is shown until the field is edited.
   const errors = useMemo(() => {
     const refused = (error?.details ?? []).map(({ field, message }) => [field, message] as const);
     return new Map([...refused, ...typedProblems]);

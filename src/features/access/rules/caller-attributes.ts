@@ -47,7 +47,7 @@ function isDisabled(account: Document): boolean {
 }
 
 /**
- * The fields of an account that users cannot set on themselves. Anybody can sign up with anybody's address, so `email`
+ * The fields of an account that users cannot set on themselves. Anyone can sign up with any address, so `email`
  * is absent until the user has proven that it is theirs.
  */
 function attributesOf(users: Collection, account: Document, names: readonly string[]): Record<string, unknown> {

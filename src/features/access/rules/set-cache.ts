@@ -8,7 +8,7 @@ import { valuesAt } from './bound-values.js';
 
 type Values = readonly Literal[];
 
-/** A set of a user, by what makes it another one than that of somebody else. */
+/** A membership set of a user, and what distinguishes it from those of others. */
 export interface UserSet {
   collection: Collection;
   set: CallerSet;
@@ -188,7 +188,7 @@ async function readOn(
   }
 }
 
-/** Whose memberships changes are about; null where nobody can say. */
+/** The users whose memberships changed; null if unknown. */
 async function findConcerned(
   app: App,
   collection: Collection,

@@ -33,9 +33,9 @@ export interface Field extends FieldShape {
   hook?: boolean;
   /** The secret key alone sees and sets it. */
   hidden?: boolean;
-  /** A rule (rules.md 7): who sees it with a publishable key; absent: everybody who reads the document. */
+  /** Read rule for publishable keys (rules.md 7); absent: visible to all readers of the document. */
   read?: string;
-  /** A rule: who sets it with a publishable key; absent: everybody who writes the document. */
+  /** Write rule for publishable keys; absent: writable by all writers of the document. */
   write?: string;
   /** `users` only: end users cannot set it. */
   protected?: boolean;

@@ -14,7 +14,7 @@ const ACTIVE = { isDeleted: false };
 const TRASHED = { isDeleted: true };
 
 /**
- * `isDeleted` of a document that is gone for everybody and kept only until its last event has been relayed: nothing
+ * `isDeleted` of a deleted document that is kept only until its last event is relayed: nothing
  * shows or counts it.
  */
 export const REMOVED = 'removed' as const;
@@ -281,7 +281,7 @@ async function dropIndexes(app: Pick<App, 'db'>, collection: Collection, indexes
     try {
       await app.db.collection(documentsName(collection)).dropIndex(name);
     } catch (error) {
-      // Somebody else was faster.
+      // Another process was faster.
       if ((error as { code?: unknown }).code !== INDEX_NOT_FOUND) throw error;
     }
   }

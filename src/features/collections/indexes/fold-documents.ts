@@ -45,7 +45,7 @@ export async function foldDocuments(app: App, { _id: id }: Pick<Collection, '_id
 
 type Stored = Document & { _id: ObjectId };
 
-/** Gives one document its folded values, unless somebody else changes it at this moment, who then does it. */
+/** Sets the folded values of one document, unless a concurrent write changes it and sets them itself. */
 async function foldDocument(
   app: App,
   collection: Collection,

@@ -264,7 +264,7 @@ function textOf(value: RuleValue): string {
   return JSON.stringify(value.kind === 'literal' ? value.value : value.values);
 }
 
-/** The rules as a record holds them: what is not given is `nobody`; null for none. */
+/** The rules as a record holds them: absent rules are `nobody`; null if there are none. */
 export function completeRules(rules: Partial<AccessRules> | null | undefined): AccessRules | null {
   if (!rules) return null;
   const { read = 'nobody', create = 'nobody', update = 'nobody', updateTo } = rules;

@@ -135,7 +135,7 @@ export function namedSets({ rules, fields }: Pick<Collection, 'rules' | 'fields'
   return [...new Map(sets.map((set) => [set.text, set])).values()];
 }
 
-/** The rules, of which those that name sets of a collection admit nobody any more. */
+/** The rules, with `nobody` instead of those that use membership sets of the collection. */
 export function withoutSets(rules: AccessRules, collection: string): AccessRules {
   const parsed = parsedRules(rules);
   const closed = RULE_NAMES.filter((name) => parsed[name].sets.some((set) => set.collection === collection)).filter(
@@ -144,7 +144,7 @@ export function withoutSets(rules: AccessRules, collection: string): AccessRules
   return { ...rules, ...Object.fromEntries(closed.map((name) => [name, 'nobody'])) };
 }
 
-/** The fields, of which those whose rules name sets of a collection, or any, are set by nobody any more. */
+/** The fields, with `nobody` instead of rules that use membership sets of the collection, or of any. */
 export function fieldsWithoutSets(fields: readonly Field[], collection?: string): Field[] {
   const isNamed = (set: CallerSet): boolean => collection === undefined || set.collection === collection;
   const closed = fieldRulesOf(fields).filter(({ write }) => write.sets.some(isNamed));

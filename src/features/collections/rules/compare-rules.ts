@@ -16,9 +16,9 @@ export function listAccessDifferences(from: CollectionAccess, to: CollectionAcce
 }
 
 /**
- * What lets somebody do more than before, one line each: rules that are not the old rule with further conditions, or
- * another kind of access. Row-level security in place of public access counts as stricter: fewer read, and users write
- * only their own documents.
+ * Changes that grant more access than before, one line each: rules that are not the old rule with further conditions,
+ * or another kind of access. Row-level security in place of public access counts as stricter: fewer read, and users
+ * write only their own documents.
  */
 export function listLoosenedAccess(from: CollectionAccess, to: CollectionAccess): string[] {
   if (isServerOnly(to) || (!from.rules && !to.rules && isStricterKind(from, to))) return [];
@@ -52,7 +52,7 @@ function presentAccess(access: CollectionAccess): string {
   return access.rls ? `${word} by ${access.rls.ownerField}` : word;
 }
 
-/** The rules of fields by which somebody sees or sets more than before, one line each; not of dropped ones. */
+/** Field rules that grant more access than before, one line each; without dropped fields. */
 export function listLoosenedFields(from: readonly Field[], to: readonly Field[]): string[] {
   return from.flatMap((before) => {
     const after = to.find(({ name }) => name === before.name);

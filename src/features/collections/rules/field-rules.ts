@@ -2,7 +2,7 @@ import type { Field } from '../fields/field.js';
 import { ANYONE, NOBODY, type Rule } from './rule.js';
 import { parseRule } from './rule-text.js';
 
-/** A field that not everybody sees or sets who reads or writes its document. */
+/** A field with its own read and write rules. */
 export interface FieldRules {
   name: string;
   read: Rule;

@@ -7,7 +7,7 @@ import { documentPaths, ID_PATH } from './rule.js';
 
 /**
  * What the embedded engine's log of a collection keeps of earlier documents: before all the fields that say who may
- * read them, without which nobody could be told that one is gone, and those by which sets are found. Of the service's
+ * read them, which deletion events need, and those that membership sets need. Of the service's
  * notes what filters compare.
  */
 export function logSettings(collection: Pick<Collection, 'rls' | 'rules' | 'fields' | 'namedBy'>): {

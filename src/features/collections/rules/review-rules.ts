@@ -65,7 +65,7 @@ export function findUnindexed(collection: Pick<Collection, 'name' | 'rules'>): R
 }
 
 /**
- * reviewRules of rules that the collection does not have yet, with what they let somebody do more than its own;
+ * reviewRules of rules that the collection does not have yet, with the access that they add to its own;
  * undefined: of its own.
  */
 export async function reviewNewRules(

@@ -51,7 +51,7 @@ export async function requireSchemaFit(
   }
 }
 
-/** Rules that name sets of a collection that goes admit nobody from then on. */
+/** Rules that use membership sets of a dropped collection become `nobody`. */
 async function closeNaming(app: App, project: Project, name: string): Promise<void> {
   const dropped = await collectionStore(app).findOne({ projectId: project._id, name, state: 'active' });
   if (!dropped) return;

@@ -40,7 +40,7 @@ export interface CollectionDeclaration {
   ownerField?: string;
   /** Instead of `access`; `off` and null are the same: they disable row-level security that is there. */
   rls?: Rls | null | 'off';
-  /** Instead of `access`; `off` and null are the same. A rule that is not given is `nobody`. */
+  /** Instead of `access`; `off` and null are the same. Absent rules are `nobody`. */
   rules?: Partial<AccessRules> | null | 'server-only' | 'off';
   indexes?: string[];
   /** Fields that are unique together. */
@@ -198,7 +198,7 @@ export function readDeclaredChanges({ on, keep }: DeclaredChanges): ChangesSetti
 
 /**
  * The access that a declaration leads to; the present one, itself, where it says nothing of it. `off` and null disable
- * what is there: a collection that had row-level security, or rules that admitted somebody, is public then, any other
+ * what is there: a collection that had row-level security, or rules that admitted any caller, becomes public, any other
  * one stays as it is. 400 INVALID_RULES when access is declared twice.
  */
 export function declaredAccess<T extends CollectionAccess>(

@@ -50,7 +50,7 @@ const RULES = object({ read: TEXT, create: TEXT, update: TEXT, delete: TEXT, 'up
 /** A field, by its definition among those that withFieldDefs adds. */
 const FIELD: Schema<Field> = claimed({ $ref: '#/$defs/field' });
 
-/** The log of a collection's changes; null where nobody has asked for changes yet, or none are kept. */
+/** The change log of a collection; null if it is off or not yet used. */
 export const CHANGE_LOG_SIZE = orNull(
   object({
     bytes: WHOLE,

@@ -77,7 +77,7 @@ function resolveFieldRules(fields: Field[], from: WholeDeclaration): Field[] {
   });
 }
 
-/** A rule that names a field which is dropped admits nobody from then on. */
+/** A rule that uses a dropped field becomes `nobody`. */
 function withoutLost(rules: AccessRules | null | undefined, fields: readonly Field[]): AccessRules | null {
   if (!rules) return null;
   const isLost = (path: string): boolean => path !== ID_PATH && fields.every(({ name }) => name !== path.split('.')[0]);
@@ -155,7 +155,7 @@ export function listUnmet(from: WholeDeclaration, declared: CollectionDeclaratio
 }
 
 /**
- * The parts of a change that let somebody read or write more than before, or give up a check of stored documents; one
+ * The parts of a change that grant more access than before or skip a check of stored documents; one
  * line each. Dropping a field that is protected or unique counts as well, dropping any other does not.
  */
 export function listLoosened(from: WholeDeclaration, to: WholeDeclaration): string[] {
@@ -185,7 +185,7 @@ export function listLoosened(from: WholeDeclaration, to: WholeDeclaration): stri
   return lines;
 }
 
-/** The parts of listLoosened by which somebody reads or writes documents that were out of reach before. */
+/** The parts of listLoosened that grant access to more documents than before. */
 export function listOpened(from: WholeDeclaration, to: WholeDeclaration): string[] {
   return [...listLoosenedAccess(from, to), ...listLoosenedFields(from.fields, to.fields)];
 }

@@ -81,7 +81,7 @@ export function planSchema(
   for (const [collection, declaration] of wanted) {
     const from = present.get(collection);
     const to = merged.get(collection)!;
-    // A mistake is told before anybody is asked about what the plan loosens.
+    // Errors are reported before asking to confirm what the plan loosens.
     const areSame = isDeepStrictEqual([from?.rules, from?.fields], [to.rules, to.fields]);
     namingCollection(collection, () => {
       // What the file still names may go by the same plan.
@@ -139,7 +139,7 @@ function orderDrops(dropped: readonly WholeDeclaration[]): string[] {
   return ordered;
 }
 
-/** The loosened rules, one line each with the collection's name; nobody has agreed to them yet. */
+/** The loosened rules, one line each with the collection's name, to be confirmed. */
 export function listLoosenedBy(changes: readonly SchemaChange[]): string[] {
   return changes.flatMap((change) =>
     change.action === 'change' ? change.loosens.map((line) => `${change.collection}: ${line}`) : [],
@@ -152,7 +152,7 @@ export function dropsFields(changes: readonly SchemaChange[]): boolean {
 
 /**
  * The settings that a planned change leads to from what the collection is now. 409 when that would loosen more than
- * was planned, because somebody has changed the collection since.
+ * was planned, because the collection changed in between.
  */
 export function resolveChange(current: Collection, { declared, prune, loosens }: SettingsChange): CollectionSettings {
   const from = wholeDeclaration(current);

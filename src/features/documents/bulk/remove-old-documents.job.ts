@@ -56,7 +56,7 @@ async function expireIn(
 
 /**
  * Removes documents that have been in the trash of any collection for too long, and returns their number. What still
- * refers to them is settled, their files go; nobody is told again. May run anywhere, any time, twice at once.
+ * refers to them is updated and their files are deleted, without events. Safe to run concurrently.
  */
 export async function purgeTrash(app: App, stop?: AbortSignal): Promise<number> {
   const until = trashCutoff(app);

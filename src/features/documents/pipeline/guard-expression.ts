@@ -80,7 +80,7 @@ function requireFieldSeen(argument: unknown, shape: DocumentShape): void {
 function guardPattern(operator: string, argument: unknown, shape: DocumentShape): unknown {
   if (!isJsonObject(argument)) throw badPipeline(`${operator} needs input and regex`);
   const { input, regex, options } = argument;
-  // A leading $ would be read as a field, whose stored text nobody has checked.
+  // A leading $ would be read as a field, whose stored text is unchecked.
   if (typeof regex === 'string' && regex.startsWith('$')) {
     throw badPipeline(`${operator} needs its pattern as a constant text`);
   }

@@ -118,7 +118,7 @@ export type Paging = { mode: 'offset'; page: number; skip: number } | { mode: 'c
 
 /**
  * A list request, checked and typed: every value is a scalar of the type that its field has. Requests of the same text
- * share one, so nobody changes it.
+ * share one, so do not modify it.
  */
 export interface ListQuery extends Presentation {
   /** To be AND-ed, after the access filter. */

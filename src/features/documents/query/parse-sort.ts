@@ -43,7 +43,7 @@ function requireSortField(collection: Collection, path: string): void {
   }
 }
 
-/** A hint at the field that was meant by one that there is not; of a hidden one nobody is told that it is there. */
+/** Suggests an existing field for an unknown one. Hidden fields are never suggested. */
 export function adviseNearest({ fields }: Collection, path: string): string {
   const shown = fields.filter(({ hidden }) => !hidden);
   const near = findNearest(

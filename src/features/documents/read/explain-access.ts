@@ -11,7 +11,7 @@ import { documentStore } from '../store/document-store.js';
 import { documentNotFound, requireDocumentId } from '../write/write-target.js';
 import { type ExplainedList, explainList } from './list-documents.js';
 
-/** What a user, or with null somebody who is not signed in, may do in a collection, and how that is found out. */
+/** What a user, or with null an anonymous caller, may do in a collection, and why. */
 export interface ExplainedAccess {
   collection: string;
   as: string | null;
@@ -23,7 +23,7 @@ export interface ExplainedAccess {
 }
 
 export interface AccessQuestion {
-  /** The user's id; null for somebody who is not signed in. */
+  /** The user's id; null for an anonymous caller. */
   as: string | null;
   id?: string;
   /** Filters of a list, as a query string. */
@@ -31,7 +31,7 @@ export interface AccessQuestion {
 }
 
 /**
- * Explains the rules of a collection for somebody (rules.md 10). 404 for an unknown document, 400 for a bad filter.
+ * Explains the rules of a collection for a caller (rules.md 10). 404 for an unknown document, 400 for a bad filter.
  * Reading ends when `signal` aborts.
  */
 export async function explainAccess(

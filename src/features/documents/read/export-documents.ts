@@ -19,7 +19,7 @@ export interface ExportOptions {
   includeDeleted: boolean;
   /** All of them have to hold. */
   conditions?: readonly Document[];
-  /** Aborted when nobody waits for the rest any more. */
+  /** Aborted when the client disconnects. */
   signal?: AbortSignal;
 }
 

@@ -75,7 +75,7 @@ async function readDocument(
 
 const RAW = { raw: true };
 
-/** The document that somebody asks for. */
+/** The requested document. */
 interface Wanted {
   collection: Collection;
   caller: Caller;

@@ -181,7 +181,7 @@ interface Reading {
   timeMs: number;
   /** Grows with every document that is read. */
   size: ReplySize;
-  /** Aborted when nobody waits for the list any more. */
+  /** Aborted when the client disconnects. */
   signal: AbortSignal | undefined;
 }
 
@@ -261,7 +261,7 @@ function find(
   skip: number,
 ): Promise<Buffer[]> {
   const { app, collection, query, size } = reading;
-  // Paths that were asked for are those that everybody sees.
+  // Only fields without rules can be selected.
   const visibility = paths ? null : reading.visibility;
   const asked = { command: 'find', filter, sort: query.order } as const;
   return timeRead(

@@ -49,7 +49,7 @@ class NoRoom extends Error {}
 export class ReplySize {
   #bytes = 0;
   #reserved: number;
-  /** The room for the largest reply is reserved, or nobody counts. */
+  /** Memory for the largest reply is reserved, or no limit applies. */
   #isWhole: boolean;
 
   constructor(

@@ -54,7 +54,7 @@ interface Referred {
   /** Writes of the same transaction that come before. */
   earlier: readonly Pick<DecidedWrite, 'collection' | 'id'>[];
   cascade: Cascade;
-  /** Nobody sees it any more: nothing keeps it. */
+  /** The document is already invisible: references do not protect it. */
   isUnseen: boolean;
 }
 

@@ -28,7 +28,7 @@ export interface StateWrite {
   earlier?: readonly DecidedWrite[];
   /** Cascaded changes of the transaction, shared by all of its writes. */
   cascade?: Cascade | undefined;
-  /** Nobody sees the document any more: nobody is told, and nothing keeps it. */
+  /** The document is already invisible: no events, and references do not protect it. */
   isUnseen?: boolean;
 }
 

@@ -37,8 +37,8 @@ export interface ReadUpdate extends ChangeConditions {
 }
 
 /**
- * Reads the update that a body asks for. 401 for somebody unknown, 400 with every problem of the body, 403 for fields
- * that its writer changes in no document.
+ * Reads the update that a body asks for. 401 for an anonymous caller, 400 with every problem of the body, 403 for
+ * fields that its writer changes in no document.
  */
 export function readUpdate(
   place: WriteTarget,

@@ -13,7 +13,7 @@ import { Problems } from '../reply/problems.js';
 
 /**
  * The document that an insert's body asks for (rest-api.md 2.4, 4.2; decisions.md 3), with an end user as its owner.
- * Throws 401 for somebody unknown, 400 with every problem, 403 OWNER_MISMATCH or FIELD_FIXED when an end user names
+ * Throws 401 for an anonymous caller, 400 with every problem, 403 OWNER_MISMATCH or FIELD_FIXED when an end user names
  * another owner, 403 FIELD_PROTECTED. It may bring its own `_id`. Whether a rule of the collection admits it is
  * requireCreatable's to say.
  */

@@ -9,7 +9,7 @@ import { readWritten, type WriteTarget } from './write-target.js';
 
 /**
  * Changes the given fields of an active document and answers it (rest-api.md 4.2, update rules): read, changed, judged
- * and stored as one, so that nobody's change to others is lost. 400, 403 OWNER_IMMUTABLE, OWNER_MISMATCH, FIELD_FIXED,
+ * and stored as one, so that concurrent changes are not lost. 400, 403 OWNER_IMMUTABLE, OWNER_MISMATCH, FIELD_FIXED,
  * FIELD_PROTECTED or RULE_REFUSED, 404, 409 DUPLICATE_VALUE, 412 CHANGED_MEANWHILE for another version than the
  * expected one; then nothing has changed. With an idempotency key, repeating the request changes nothing more and
  * answers the document as it is now.

@@ -65,7 +65,7 @@ export async function requireUploader(app: App, caller: Caller, said: SaidVisibi
   return {};
 }
 
-/** 403 where the project lets nobody but its servers upload public files (decisions.md 6). */
+/** 403 if only servers of the project may upload public files (decisions.md 6). */
 export function requirePublicUploads({ project, key }: Caller): void {
   if (key.type === 'secret' || project.storage?.publishableUploads) return;
   throw forbidden(

@@ -6,7 +6,7 @@ import type { S3Store } from '../../../platform/object-store/s3-store.js';
 const KNOWN_MS = 10 * 60 * 1000;
 const known = new WeakMap<S3Store, { answer: Promise<boolean>; until: number }>();
 
-/** Whether anybody can read the objects of a bucket, by one that is stored for the moment; kept ten minutes. */
+/** Whether objects of a bucket are publicly readable, tested with a temporary one; cached for ten minutes. */
 export function isPublicBucket(store: S3Store): Promise<boolean> {
   const before = known.get(store);
   if (before && performance.now() < before.until) return before.answer;

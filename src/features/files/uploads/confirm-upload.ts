@@ -77,7 +77,7 @@ async function chooseBytes(app: App, store: S3Store, file: FileRecord, announced
   );
 }
 
-/** Another confirmation takes the bytes away when it has confirmed them; 409 UPLOAD_NOT_READY when nobody did. */
+/** A concurrent confirmation may have moved the bytes; 409 UPLOAD_NOT_READY if there was none. */
 async function requireChanged(app: App, { _id, state }: FileRecord): Promise<void> {
   if (await fileStore(app).findOne({ _id, state, object: { $exists: false } })) throw notReady();
 }

@@ -14,7 +14,7 @@ export interface NewFile {
   contentType: string;
   declaredSize: number | null;
   place: FilePlace;
-  /** The end user who uploads it; null when nobody is signed in. */
+  /** The end user who uploads it; null for anonymous callers. */
   uploadedBy: string | null;
   seenBy: SeenBy;
 }

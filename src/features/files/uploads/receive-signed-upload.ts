@@ -33,7 +33,7 @@ export async function receiveSignedUpload(app: App, upload: SignedUpload): Promi
   if (!file || file.state === 'deleted') throw fileMissing();
   const object = await beginObject(app, file);
   const body = upload.body.pipe(limitToDeclared(grant.size));
-  // The reader gets the error; it may fail before anybody reads.
+  // The reader gets the error; it may occur before the first read.
   body.on('error', () => undefined);
   upload.body.once('close', () => {
     if (!upload.body.readableEnded) body.destroy(sizeMismatch(grant.size));

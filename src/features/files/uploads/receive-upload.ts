@@ -60,7 +60,7 @@ export async function uploadFile(
   const type = [contentType, contentType.split(';', 1)[0]!.trim()].find(isContentType) ?? UNKNOWN_TYPE;
   const upload = { name: filename, contentType: type, declaredSize: null, place, uploadedBy, seenBy };
   const begun = newFile(project, upload, app.clock.now());
-  // No address of its object is given out, so nobody else can write to it.
+  // The address of the object is never published, so there are no other writers.
   const file: FileRecord = { ...begun, object: begun.path };
   const isInternal = providerOf(place) === 'internal';
   const store = (await openPlace(app, project, file))!;
@@ -81,8 +81,8 @@ export async function uploadFile(
 }
 
 /**
- * Gives up an upload that nobody has confirmed: its bytes go, also those that came after somebody else had given it up,
- * and a charge under way is given back. Leaves a confirmed file alone. The sweep does the rest if this cannot be done
+ * Discards an unconfirmed upload and its bytes, including bytes that arrived after another process did so,
+ * and refunds its charge. Does not change confirmed files. The sweep does the rest if this cannot be done
  * now.
  */
 export async function discardUpload(app: App, file: FileRecord): Promise<void> {

@@ -6,7 +6,7 @@ import { reapFiles, tidyFiles } from './reap-files.js';
 const BATCH = 200;
 
 export interface Sweep {
-  /** Uploads given up because nobody confirmed them. */
+  /** Uploads discarded because they were not confirmed. */
   abandoned: number;
   /** Deleted files whose bytes and charges were settled, those included. */
   settled: number;

@@ -64,7 +64,7 @@ async function deliver(app: App, mailLogId: string, attempt: number, urgent: boo
   if (result.outcome === 'refused') return failMail(app, log, result.reason);
   if (result.outcome === 'later' && result.retryAfterMs !== null) await holdTurns(app, project, result.retryAfterMs);
   const last = attempt > MAIL_RETRY.delaysMs.length;
-  // Nobody knows whether an unanswered mail left: its slot stays taken.
+  // Without an answer the mail may have been sent: it still counts.
   if (last && result.outcome === 'unknown') return loseMail(app, log, result.reason);
   if (last) return failMail(app, log, result.reason);
   await noteReason(app, log, result.reason);

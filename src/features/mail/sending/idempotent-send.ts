@@ -78,8 +78,8 @@ async function sendOneByOne(
 }
 
 /**
- * A refused item gives its slot back; one whose fate nobody knows keeps it. Neither is tried again: the caller treats
- * each item by itself.
+ * A refused item gives its slot back; one with an unknown outcome still counts. Neither is tried again: the caller
+ * treats each item by itself.
  */
 async function noteOutcome(app: App, log: MailLog, result: SendOutcome): Promise<BatchResult> {
   if (result.outcome === 'accepted') {
@@ -171,8 +171,8 @@ async function findQueued(app: App, project: Project, id: ObjectId): Promise<Que
 
 /**
  * As sendBatch, once per Idempotency-Key and project within 24 hours: the same key and body get the first answer again.
- * 409 REQUEST_UNDER_WAY beside an attempt that has no answer yet; 409 BATCH_UNCERTAIN when one was cut off, as nobody
- * knows what the provider took; 422 for another body. Without a key it is sent.
+ * 409 REQUEST_UNDER_WAY beside an attempt that has no answer yet; 409 BATCH_UNCERTAIN if one was interrupted and it
+ * is unknown what the provider took; 422 for another body. Without a key it is sent.
  */
 export async function sendBatchIdempotently(
   app: App,

@@ -16,8 +16,8 @@ export interface MailUsage {
   /** Slots whose mail is still on its way, by the id of its log: these can be given back, each once. */
   open: ObjectId[];
   /**
-   * Slots of calls that somebody waits for, as `open`; but whatever a killed process leaves here stays taken, since
-   * nobody knows whether its call went through.
+   * Mails of synchronous calls, as `open`. What a killed process leaves here still counts, because
+   * its call may have succeeded.
    */
   calls?: ObjectId[];
 }

@@ -11,8 +11,8 @@ import { enqueueMail } from './send-mail.js';
 const LEFT_BEHIND_MS = 5 * 60_000;
 
 /**
- * Finishes what a crash left half done: queued logs nobody delivers, and open slots whose mail is settled or was never
- * written.
+ * Finishes what a crash left half done: queued logs without a delivery job, and open slots whose mail is settled or was
+ * never written.
  */
 export const sweepMail: JobDefinition<App> = {
   name: 'mail.sweep',

@@ -100,7 +100,7 @@ export function noteRequests(app: App): Observer {
   };
 }
 
-/** True for a 5xx and for what was slow though nobody had asked it to wait. */
+/** True for a 5xx and for requests that were slow without being asked to wait. */
 function isToKeep({ query, response }: Context, { status, ms }: SeenRequest): boolean {
   return status >= 500 || (ms >= SLOW_MS && query.wait === undefined && response.type !== 'text/event-stream');
 }

@@ -9,7 +9,7 @@ import { calculateObjectSize, type Document } from 'bson';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { rejectUnsafeValue } from '../../documents/store/unsafe-values.js';
 
-/** Of the fields of an account: every request of a signed-in user reads it, and anybody may make one. */
+/** Of the fields of an account: every request of a signed-in user reads it, and anyone may sign up. */
 export const MAX_USER_BYTES = 16 * 1024;
 
 /** 413 DOCUMENT_TOO_LARGE for an account whose fields are more than MAX_USER_BYTES, measured as BSON. */

@@ -17,7 +17,7 @@ export function presentUser(user: User): PresentedDocument {
   };
 }
 
-/** A user as anybody sees it: the id and the fields that the schema marks public. */
+/** The public view of a user: the id and the fields that the schema marks public. */
 export function presentPublicUser(user: User, fields: readonly Field[]): PresentedDocument {
   const shown: PresentedDocument = { _id: user._id.toHexString() };
   for (const { name, public: isPublic } of fields) {

@@ -17,7 +17,7 @@ const MAX_RACES = 3;
 
 /**
  * Has a code mailed that signs in, with a link to `redirect` if that is one of the project's addresses: 400
- * REDIRECT_NOT_ALLOWED otherwise, 403 CODE_LOGIN_OFF where the project signs nobody in so.
+ * REDIRECT_NOT_ALLOWED otherwise, 403 CODE_LOGIN_OFF if the project does not offer it.
  */
 export async function sendLoginCode(
   app: App,

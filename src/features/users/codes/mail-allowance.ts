@@ -16,7 +16,7 @@ const AN_HOUR: Cap = { max: MAX_MAILS_AN_HOUR, ms: HOUR_MS };
 /**
  * What ties a caller to an address: a session of its account (`owner` once the address is proven, else `known`), a
  * network from which the account is signed in (`known`), or nothing. The last mails of an hour and of a day are not for
- * strangers, so that nobody can use up the mails of another person.
+ * unknown callers, so that they cannot use up the mails of another person.
  */
 export type Tie = 'owner' | 'known' | 'stranger';
 

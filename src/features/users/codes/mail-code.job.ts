@@ -11,7 +11,7 @@ import { deliverToUser } from '../user-hooks.js';
 import { findUser, findUserByEmail } from '../user-store.js';
 
 /**
- * Mails an open code, if there is somebody to mail it to. A crash between mail and note can mail the same code twice.
+ * Mails an open code, if it has a recipient. A crash between mail and note can mail the same code twice.
  */
 export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
   name: 'users.mailCode',
@@ -22,7 +22,7 @@ export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
     const project = await projectStore(app).findOne({ _id: letter.projectId, state: 'active' });
     const reader = project && (await findReader(app, project, letter));
     if (project && reader) {
-      // Before the code, so that nobody confirms a change that its account was not told of.
+      // Before the code, so that the account is always notified of a change that is confirmed.
       if (letter.purpose === 'email-change' && reader.emailVerified && reader.email !== undefined) {
         const variables = { projectName: project.name };
         const notice = { template: 'email-change-notice', to: reader.email, variables } as const;
@@ -51,7 +51,7 @@ function linkOf({ redirect, email, code }: PendingEmail): string {
 
 type Reader = Pick<User, 'email' | 'emailVerified'>;
 
-/** The account that a letter is for, or who may make one by it; null when nobody wants it any more. */
+/** The recipient of a pending email: an account, or an address that may sign up; null if it is obsolete. */
 async function findReader(app: App, project: Project, letter: PendingEmail): Promise<Reader | null> {
   const { purpose, email, userId } = letter;
   if (purpose === 'email-change') {

@@ -15,7 +15,7 @@ export interface CodeRequest {
   redirect?: string;
 }
 
-/** For a code that the project or a sign-up causes: its address is nobody's yet. */
+/** For a code that the project or a sign-up causes: its address is not verified yet. */
 export const BY_STRANGER: Asker = { network: '', findTie: () => Promise.resolve('stranger') };
 
 /**

@@ -129,7 +129,9 @@ async function verify(
   }
 }
 
-/** True for an answer that a page got while it stood in a frame of another origin: nobody saw whose page it is. */
+/**
+ * True for an answer that a page got while it stood in a frame of another origin: the user cannot see whose page it is.
+ */
 export function isOfFrame({ response }: { response: { clientDataJSON: string } }): boolean {
   const client = JSON.parse(Buffer.from(response.clientDataJSON, 'base64url').toString()) as Record<string, unknown>;
   return client.crossOrigin === true || client.topOrigin !== undefined;

@@ -50,7 +50,7 @@ export function findBcryptHash(text: string): string | null {
 }
 
 /**
- * Stores accounts with the passwords that they had elsewhere; nobody is sent a mail. Each one stands for itself: what
+ * Stores accounts with the passwords that they had elsewhere; no emails are sent. Each account is independent: what
  * does not fit is reported and the others are stored, each by one write. `dryRun` stores nothing and compares no unique
  * values.
  */

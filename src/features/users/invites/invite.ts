@@ -21,7 +21,7 @@ export interface Invite {
   set?: { collection: string; document: Record<string, unknown>; documentId: ObjectId };
   createdAt: Date;
   expiresAt: Date;
-  /** The user who has begun to accept it: nobody else may. */
+  /** The user who has started to accept it; no other user may. */
   usedBy: ObjectId | null;
   /** When all of it was done. */
   usedAt: Date | null;

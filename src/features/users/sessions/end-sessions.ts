@@ -56,7 +56,7 @@ export function isSessionOf(session: Session, user: User): boolean {
 }
 
 const MAX_SESSIONS = 100;
-/** Nobody's id. */
+/** An id that no session has. */
 const NOBODY = { _id: new ObjectId('0'.repeat(24)) };
 
 /**

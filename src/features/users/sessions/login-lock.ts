@@ -86,7 +86,7 @@ export function loginLock(
     },
     async admit() {
       await rejectEverywhere();
-      // Almost nobody has failures, so almost everybody is admitted by one read.
+      // Few users have failures, so most are admitted with one read.
       if (!(await rejectHere())) return;
       const waitMs = await forgetEvents(app, here, NETWORK);
       if (waitMs > 0) throw refusal(NETWORK, waitMs);

@@ -100,7 +100,7 @@ export async function openSession(
   throw unauthenticated('INVALID_CREDENTIALS', 'The account was changed while you signed in. Try again');
 }
 
-/** Also on a full disk; nobody was given its tokens. */
+/** Also on a full disk; its tokens were never returned. */
 async function forgetSession(app: App, _id: string): Promise<void> {
   await app.db.useReserve(() => sessionStore(app).deleteOne({ _id }));
 }

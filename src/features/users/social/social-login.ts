@@ -152,7 +152,7 @@ export function attemptCookie(state: string): string {
 /**
  * Ends the part at the provider and answers where to send the browser: back to the application, with `rtCode` or with
  * `error`, and with `#token=` where the provider's settings say so. An attempt is used up by its first return. 400
- * SOCIAL_STATE_INVALID when it is unknown, too old or another browser's, since then nobody knows where to go back to.
+ * SOCIAL_STATE_INVALID when it is unknown, too old or another browser's, since the return address is unknown.
  */
 export async function finishSocialLogin(
   app: App,
@@ -202,7 +202,7 @@ function refusedByHook(error: unknown): 'refused' {
   throw error;
 }
 
-/** 400 SOCIAL_STATE_INVALID unless somebody is out at the provider with this `state`. */
+/** 400 SOCIAL_STATE_INVALID unless a sign-in at the provider is in progress with this `state`. */
 export async function requireAttempt(app: App, provider: string, state: string): Promise<void> {
   if (!(await OUT.find(app, null, state, (held) => held.provider === provider))) throw stateInvalid();
 }

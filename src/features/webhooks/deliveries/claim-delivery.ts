@@ -64,7 +64,7 @@ export async function findLaneHead(app: App, webhookId: ObjectId, lane: string):
 
 /**
  * Writes down that an attempt begins: needed after a run that did not come to its end, in case this very delivery was
- * the reason. Null when it is given up for that, or somebody else was faster.
+ * the reason. Null if it is given up for that, or another process was faster.
  */
 export async function noteAttempt(app: App, delivery: Delivery): Promise<Delivery | null> {
   const { _id, claims, unfinished } = delivery;

@@ -34,8 +34,8 @@ const REST_MS = 5_000;
 const LOOK_AGAIN_MS = 200;
 
 /**
- * Delivers what is due for one webhook. One run per webhook at a time, so that a receiver that hangs holds up nobody
- * else and a document's events keep their order.
+ * Delivers what is due for one webhook. One run per webhook at a time, so that a hanging receiver delays no other
+ * webhook and events of a document keep their order.
  */
 export const deliverWebhook: JobDefinition<App, DeliverPayload> = {
   name: 'webhooks.deliver',

@@ -91,7 +91,7 @@ async function buildDeliveries(app: App, item: Waiting): Promise<BuiltEvent[]> {
 }
 
 /**
- * The time of a later change that nobody listens to, for a document that was changed after its last event; null for any
+ * The time of a later change without listeners, for a document that was changed after its last event; null for any
  * other. A change dates its document before its event.
  */
 function findLaterChange(document: Record<string, unknown>, at: Date, readAt: Date | undefined): Date | null {

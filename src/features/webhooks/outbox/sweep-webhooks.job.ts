@@ -15,7 +15,7 @@ import { webhookStore } from '../webhook-store.js';
 const LEFT_BEHIND_MS = 5_000;
 const MAX_PAUSE_MS = 14 * 3_600_000;
 
-/** Finds the leftovers of a crash: events that wait in their documents, and due deliveries that nobody works on. */
+/** Recovers after a crash: events still in their documents, and due deliveries without a job. */
 export const sweepWebhooksJob: JobDefinition<App> = {
   name: 'webhooks.sweep',
   retry: { delaysMs: [5_000, 30_000], endless: true },
