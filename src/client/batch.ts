@@ -13,7 +13,7 @@ export interface BatchCollection<P, N extends CollectionName<P>> {
     options?: { ifMatch?: { updatedAt: string } | undefined },
   ): void;
   /** To the trash. */
-  remove(id: string): void;
+  remove(id: string, options?: { ifMatch?: { updatedAt: string } | undefined }): void;
   /** Back from the trash. */
   recover(id: string): void;
 }
@@ -44,15 +44,14 @@ async function sendBatch<P>(connection: Connection, build: (batch: Batch<P>) => 
   build({
     collection: (collection) => ({
       insert: (body) => void operations.push({ op: 'insert', collection, body }),
-      update: (id, body, { ifMatch } = {}) =>
-        void operations.push({
-          ...{ op: 'update', collection, id, body },
-          ...(ifMatch && { ifMatch: `"${ifMatch.updatedAt}"` }),
-        }),
-      remove: (id) => void operations.push({ op: 'remove', collection, id }),
+      update: (id, body, options) => void operations.push({ op: 'update', collection, id, body, ...matching(options) }),
+      remove: (id, options) => void operations.push({ op: 'remove', collection, id, ...matching(options) }),
       recover: (id) => void operations.push({ op: 'recover', collection, id }),
     }),
   });
   const call = { method: 'POST', path: '/batch', body: { operations }, repeat: 'key' } as const;
   return (await connection.send<{ data: { results: BatchResult[] } }>(call)).data.results;
 }
+
+const matching = ({ ifMatch }: { ifMatch?: { updatedAt: string } | undefined } = {}): object =>
+  ifMatch ? { ifMatch: `"${ifMatch.updatedAt}"` } : {};

@@ -18,7 +18,14 @@ const LIMITS = {
   'client-accounts': 4 * 1024,
   'client-tabs': 1.25 * 1024,
   'client-react': 1024,
+  'client-rxdb': 2 * 1024,
+  'client-tanstack': 2 * 1024,
 };
+
+/** What is built on the client and another library, each an entry point of the package. */
+const ADAPTERS = ['react', 'rxdb', 'tanstack'];
+/** Of the application, not of the client. */
+const PEERS = { react: '>=18', rxdb: '>=17', '@tanstack/db': '>=0.15' };
 
 /** In the order in which they build on each other. */
 const CORE = [
@@ -52,12 +59,14 @@ const files = {
   'client.d.ts': declare(WITH_STREAMS),
   'client-accounts.js': await bundle('client-accounts', 'esm', 'auth'),
   'client-tabs.js': await bundle('client-tabs', 'esm'),
-  'client-react.js': await bundle('client-react', 'esm'),
-  'client-react.d.ts': declareAlone('client-react'),
   'core.js': await bundle('core', 'esm'),
   'core.cjs': await bundle('core', 'cjs'),
   'core.d.ts': declare(CORE),
 };
+for (const name of ADAPTERS) {
+  files[`client-${name}.js`] = await bundle(`client-${name}`, 'esm');
+  files[`client-${name}.d.ts`] = declareAlone(`client-${name}`);
+}
 // TypeScript takes the declarations of a CommonJS module from a file of their own.
 for (const name of ['client', 'core']) files[`${name}.d.cts`] = files[`${name}.d.ts`];
 files['package.json'] = describe();
@@ -74,7 +83,7 @@ async function bundle(name, format, folder = '') {
     minify: true,
     format,
     // A CommonJS module holds it.
-    external: format === 'esm' ? ['./client-accounts.js', './client-tabs.js', 'react'] : [],
+    external: format === 'esm' ? ['./client-accounts.js', './client-tabs.js', ...Object.keys(PEERS)] : [],
     metafile: true,
     target: 'es2022',
     write: false,
@@ -96,10 +105,7 @@ async function bundle(name, format, folder = '') {
 function declare(modules) {
   const declarations = new Map();
   for (const name of modules) {
-    const path = join(HERE, `${name}.ts`);
-    const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, strict: true };
-    const { outputText } = ts.transpileDeclaration(readFileSync(path, 'utf8'), { fileName: path, compilerOptions });
-    const file = ts.createSourceFile(path, outputText, ts.ScriptTarget.ES2022);
+    const file = ts.createSourceFile(`${name}.ts`, declarationsOf(name), ts.ScriptTarget.ES2022);
     for (const statement of file.statements) {
       if (statement.name) declarations.set(statement.name.text, statement.getFullText(file).trim());
     }
@@ -121,11 +127,16 @@ function declare(modules) {
 
 /** The declarations of a module that is built on the client's: it imports those it names from there. */
 function declareAlone(name) {
+  const declared = declarationsOf(name)
+    .replace(/export \{ \w+ \} from '\.\/([\w-]+)\.js';/g, (_, module) => declarationsOf(module).trim())
+    .replace(/from '\.\/[\w-]+\.js'/g, "from './client.js'");
+  return `/* bsvc client ${version}, ${license} */\n\n${declared}`;
+}
+
+function declarationsOf(name) {
   const path = join(HERE, `${name}.ts`);
   const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, strict: true };
-  const { outputText } = ts.transpileDeclaration(readFileSync(path, 'utf8'), { fileName: path, compilerOptions });
-  const declared = outputText.replace(/from '\.\/[\w-]+\.js'/g, "from './client.js'");
-  return `/* bsvc client ${version}, ${license} */\n\n${declared}`;
+  return ts.transpileDeclaration(readFileSync(path, 'utf8'), { fileName: path, compilerOptions }).outputText;
 }
 
 function entryPoint(name) {
@@ -148,11 +159,16 @@ function describe() {
     exports: {
       '.': entryPoint('client'),
       './core': entryPoint('core'),
-      './react': { import: { types: './client-react.d.ts', default: './client-react.js' } },
+      ...Object.fromEntries(
+        ADAPTERS.map((name) => [
+          `./${name}`,
+          { import: { types: `./client-${name}.d.ts`, default: `./client-${name}.js` } },
+        ]),
+      ),
     },
     types: './client.d.ts',
-    peerDependencies: { react: '>=18' },
-    peerDependenciesMeta: { react: { optional: true } },
+    peerDependencies: PEERS,
+    peerDependenciesMeta: Object.fromEntries(Object.keys(PEERS).map((name) => [name, { optional: true }])),
   };
   return `${JSON.stringify(about, null, 2)}\n`;
 }

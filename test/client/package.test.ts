@@ -1,7 +1,8 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listen } from '../helpers/listen.js';
@@ -89,6 +90,32 @@ describe('the package of the client', () => {
       },
     );
     expect(ts.getPreEmitDiagnostics(program).map(({ messageText }) => messageText)).toEqual([]);
+  });
+});
+
+describe('the adapters of the package', () => {
+  it.each([
+    { name: 'react', exports: ['useDocument', 'useFollow', 'useUser'], peers: ['react'], limit: 1024 },
+    { name: 'rxdb', exports: ['newId', 'replicateBsvc'], peers: ['rxdb/plugins/replication'], limit: 2048 },
+    { name: 'tanstack', exports: ['bsvcCollectionOptions', 'newId'], peers: [], limit: 2048 },
+  ])('$name imports its peer and nothing else, in $limit bytes', ({ name, exports, peers, limit }) => {
+    const folder = join(dir.path, 'node_modules', '@bsvc', 'client');
+    const bytes = readFileSync(join(folder, `client-${name}.js`));
+    const imports = [...bytes.toString().matchAll(/(?:from|import)\s*\(?"([^"]+)"/g)].map(([, from]) => from);
+    expect(imports).toEqual(peers);
+    expect(gzipSync(bytes, { level: 9 }).length).toBeLessThanOrEqual(limit);
+    const program = ts.createProgram([join(folder, `client-${name}.d.ts`)], {});
+    const module = program.getSourceFile(join(folder, `client-${name}.d.ts`))!;
+    const shown = program.getTypeChecker().getExportsOfModule(program.getTypeChecker().getSymbolAtLocation(module)!);
+    expect(shown.map((symbol) => symbol.name)).toEqual(expect.arrayContaining(exports));
+    const { exports: entries, peerDependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+      exports: Record<string, unknown>;
+      peerDependencies: Record<string, string>;
+    };
+    expect(entries[`./${name}`]).toEqual({
+      import: { types: `./client-${name}.d.ts`, default: `./client-${name}.js` },
+    });
+    for (const peer of peers) expect(Object.keys(peerDependencies)).toContain(peer.split('/')[0]);
   });
 });
 

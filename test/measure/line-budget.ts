@@ -5,7 +5,7 @@
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
   cli: 13000,
   src: 1100,
-  'src/client': 3600,
+  'src/client': 4050,
   'src/config': 800,
   'src/console': 12750,
   'src/engine': 32400,
@@ -30,7 +30,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/project-types': 1500,
   'src/features/projects': 1050,
   'src/features/quota': 500,
-  'src/features/reference': 1850,
+  'src/features/reference': 1900,
   'src/features/rule-tests': 350,
   'src/features/series': 950,
   'src/features/store-copies': 1250,
@@ -44,7 +44,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'test/api': 38800,
   'test/bench': 4300,
   'test/cli': 10150,
-  'test/client': 3600,
+  'test/client': 4300,
   'test/clients': 650,
   'test/console': 3150,
   'test/e2e': 7200,
@@ -56,7 +56,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'test/mutants': 250,
   'test/platform': 4500,
   'test/worker': 200,
-  'test/world': 210,
+  'test/world': 220,
 };
 
 /**

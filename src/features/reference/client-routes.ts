@@ -87,6 +87,20 @@ export const CLIENT_ROUTES: readonly RouteList[] = [
     'text/javascript',
     '`useUser`, `useFollow` and `useDocument`; imports `react`',
   ),
+  clientRoute(
+    'client-rxdb.js',
+    'getClientRxdb',
+    'Replication of RxDB with a project',
+    'text/javascript',
+    '`replicateBsvc`; imports `rxdb/plugins/replication`',
+  ),
+  clientRoute(
+    'client-tanstack.js',
+    'getClientTanstack',
+    'Collections of TanStack DB that follow a project',
+    'text/javascript',
+    '`bsvcCollectionOptions`',
+  ),
   clientRoute('client.d.ts', 'getClientTypes', 'The types of the client', 'text/plain', 'A declaration file'),
   clientRoute(
     'client.tgz',
