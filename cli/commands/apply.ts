@@ -27,7 +27,7 @@ export default defineCommand({
   details: [
     'The file (format: bsvc/1) declares projects with plan, allowedDomains, limits, storage, signIn, users, collections, mail, webhooks, hooks, schedules and ownCode.',
     'Write secrets as { env: NAME }: the value is read from the environment or .env.',
-    'Settings that it leaves out stay as they are; "rls: off" disables row-level security. "bsvc generate declaration" writes the file of a running project.',
+    'Settings that it leaves out stay as they are; "rls: off" disables row-level security. "bsvc project export" writes the file of a running project.',
     'The plan shows + (created), ~ (changed), - (dropped). A second run changes nothing.',
     'Collections, fields, indexes, sign-in providers, templates, webhooks, hooks and schedules that a list of the file does not name stay, unless --prune drops them with what they hold.',
     'Asks before it loosens access (rules, protected and public fields, unique values, allowed domains, uploads, sign-in methods); --yes or --prune confirms.',

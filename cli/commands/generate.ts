@@ -10,10 +10,7 @@ import { readSecret } from '../shell/read-secret.js';
 import { giveFile, requireFresh } from '../formats/stream-file.js';
 import { UsageError } from '../view/exit.js';
 import type { Result } from '../view/output.js';
-import { writeAgentFiles } from '../formats/write-agent-files.js';
 import { writeClient } from '../formats/write-client.js';
-import { writeProjectDeclaration } from '../formats/write-declaration.js';
-import { findServiceAddress } from '../shell/service-address.js';
 
 const SERVER_MS = 10_000;
 
@@ -21,7 +18,6 @@ const FILES = {
   types: 'types.d.ts',
   openapi: 'openapi.json',
   'json-schema': 'schema.json',
-  brief: 'brief.md',
 } as const;
 const OF_PROJECT = ['key', 'secretKey', 'url', 'out', 'check'] as const;
 
@@ -30,10 +26,7 @@ const TAKES: Readonly<Record<string, readonly string[]>> = {
   types: [...OF_PROJECT, 'hooks'],
   openapi: OF_PROJECT,
   'json-schema': OF_PROJECT,
-  brief: OF_PROJECT,
-  declaration: ['out'],
   client: ['out', 'check'],
-  agents: ['out', 'skills'],
 };
 const KINDS = Object.keys(TAKES);
 
@@ -41,10 +34,7 @@ export default defineCommand({
   details: [
     'types: for createClient<Project>(): the documents of each collection, and what you can write, filter and populate.',
     'openapi, json-schema: the API of the project, or its documents, for generators.',
-    'brief: the project on one page of Markdown, for coding agents.',
-    'declaration: a bsvc.yaml file for "bsvc apply", with all settings and collections, without keys and documents, and with environment variables instead of secrets. Applying it to the same project changes nothing.',
     'client: the package @bsvc/client in the directory of --out, to be committed next to the application: npm install ./bsvc-client installs it without a running server, and the lock file stays valid when the server is upgraded.',
-    'agents: a section in AGENTS.md of the application in --out (default: the current directory) and a skill (SKILL.md, LIMITS.md) that explains how to build on bsvc. A second run updates both.',
     'For browsers use --key publishable: it omits protected and hidden fields, and server-only collections.',
     'Without --out, writes to standard output. --check writes nothing and exits with 1 if the file is out of date.',
   ].join('\n'),
@@ -54,10 +44,8 @@ export default defineCommand({
     'bsvc generate types --url https://api.example.com --key pk_live_… --out src/bsvc.d.ts',
     'bsvc generate types --project shop --hooks --out hooks/bsvc.d.ts',
     'bsvc generate openapi --project shop --out openapi.json',
-    'bsvc generate brief --project shop',
-    'bsvc generate declaration --project shop --out bsvc.yaml',
     'bsvc generate client --out bsvc-client',
-    'bsvc generate agents --skills .claude/skills',
+    'bsvc generate json-schema --project shop --out documents.schema.json',
   ],
   parameters: {
     what: argument('what', KINDS.join(', ')),
@@ -68,9 +56,8 @@ export default defineCommand({
     ),
     secretKey: secret('secret-key', 'the secret key, with --url and without --key'),
     url: option('--url <address>', 'ask a running server instead of the database'),
-    out: option('--out <path>', 'file to write or check; for client and agents, a directory'),
+    out: option('--out <path>', 'file to write or check; for client, a directory'),
     hooks: flag('--hooks', 'with types: also those of own code, which needs the package @bsvc/client'),
-    skills: option('--skills <folder>', 'with agents: folder of skills (default: .agents/skills)'),
     check: flag('--check', 'only compare, for CI'),
   },
   async run(context, { what, ...input }) {
@@ -88,8 +75,6 @@ export default defineCommand({
       throw new UsageError(`--${flag} does not go with ${what}.`);
     }
     if (what === 'client') return writeClient(context, input);
-    if (what === 'agents') return writeAgentFiles(context, input);
-    if (what === 'declaration') return writeProjectDeclaration(context, input);
     return writeOrCheck(context, FILES[what as keyof typeof FILES], `bsvc generate ${what}`, input);
   },
 });
@@ -129,8 +114,7 @@ async function writeOrCheck(
       `${command} ${from}${key === undefined ? '' : ` --key ${key}`}${hooks ? ' --hooks' : ''} --out ${out}`,
     );
   }
-  const json: unknown = file.endsWith('.json') ? JSON.parse(text) : { [file === 'brief.md' ? 'brief' : 'types']: text };
-  return giveFile(context, out, { text, json, of });
+  return giveFile(context, out, { text, json: file === 'types.d.ts' ? { types: text } : JSON.parse(text), of });
 }
 
 async function fromDatabase(
@@ -143,8 +127,7 @@ async function fromDatabase(
   }
   const { app, project } = await chooseProject(context, named);
   const described = await describeProject(app, project, { isPublic: key === 'publishable' });
-  const url = file === 'brief.md' ? await findServiceAddress(app) : app.config.publicUrl;
-  return { text: await writeProjectFile(file, ROUTE_LISTS, described, url), of: project.name };
+  return { text: await writeProjectFile(file, ROUTE_LISTS, described, app.config.publicUrl), of: project.name };
 }
 
 async function fromServer(

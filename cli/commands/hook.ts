@@ -14,13 +14,7 @@ import {
   removeAfter,
   removeHook,
 } from '../../src/features/hooks/change-hooks.js';
-import {
-  addSchedule,
-  presentSchedule,
-  removeSchedule,
-  runSchedule,
-} from '../../src/features/hooks/change-schedules.js';
-import { listSchedules, MISSED, type Repetition } from '../../src/features/hooks/schedule.js';
+import { runSchedule } from '../../src/features/hooks/change-schedules.js';
 import { testHook } from '../../src/features/hooks/test-hook.js';
 import { setOwnEnv } from '../../src/features/projects/own-code.js';
 import type { Project, ProjectHook } from '../../src/features/projects/project.js';
@@ -32,26 +26,20 @@ import { presentList } from '../view/present-list.js';
 
 const SHOWN_CALLS = 20;
 
-/** Events are written with dots, schedules have a name without one. */
-const isSchedule = (event: string): boolean => !event.includes('.');
+const EVENTS = '<collection>.create, .update or .delete; after.<collection>.… hears of it afterwards';
 
-const eventArgument = argument(
-  'event',
-  '<collection>.create, .update or .delete; after.<collection>.… hears of it afterwards; or the name of a schedule',
-);
+const eventArgument = argument('event', EVENTS);
 
 const add = defineProjectCommand({
   details: [
     'The code answers {"allow":true,"set":{…}} or {"allow":false,"status":422,"code":"…","message":"…"}; "set" fills fields declared @hook.',
     'Calls of an address are signed by the Standard Webhooks scheme; --quiet prints the secret for it.',
-    'A name with --cron is a schedule. The expression has five fields: minute, hour, day, month, weekday. Of a local time that occurs twice the first one counts; one that does not occur is the first moment after the gap.',
   ].join('\n'),
   examples: [
     'bsvc hook add orders.create --project shop --url https://example.com/orders',
     'bsvc hook add orders.delete --project shop --run ./hooks/orders.mjs --env STRIPE_KEY',
     'bsvc hook add after.orders.create --project shop --run ./hooks/orders.mjs',
     'bsvc hook add orders.update --project shop --url https://example.com/orders --on-failure allow --timeout 2000 --if-not-exists',
-    "bsvc hook add nightly --project shop --cron '0 3 * * *' --tz Europe/Berlin --url https://example.com/nightly",
   ],
   audited: true,
   parameters: {
@@ -69,41 +57,15 @@ const add = defineProjectCommand({
       `how long to wait, ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS} (default: 5000)`,
       wholeWithin(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
     ),
-    cron: option('--cron <expression>', 'when a schedule runs'),
-    timeZone: option('--tz <zone>', 'time zone of the expression (default: UTC)'),
-    missed: choice<Repetition['missed']>(
-      '--missed <what>',
-      'what becomes of times at which the service was off (default: once)',
-      MISSED,
-    ),
-    ifNotExists: flag('--if-not-exists', 'do nothing when it has a hook'),
+    ifNotExists: flag('--if-not-exists', 'do nothing when the event has a hook'),
   },
-  async run(context, { app, project, event, url, run, env, ifNotExists, ...input }) {
-    const { onFailure, timeoutMs, cron, timeZone, missed } = input;
-    const ofEvents = onFailure ?? timeoutMs;
-    const ofSchedules = cron ?? timeZone ?? missed;
-    if (isSchedule(event) && ofEvents !== undefined) {
-      throw new UsageError('--on-failure and --timeout go with an event, such as orders.create.');
-    }
-    if (!isSchedule(event) && ofSchedules !== undefined) {
-      throw new UsageError('--cron, --tz and --missed go with the name of a schedule, without a dot.');
-    }
-    const target = { url, ifNotExists, run: run !== undefined && app.config.hooksDir === null ? resolve(run) : run };
-    const expression =
-      isSchedule(event) && cron === undefined
-        ? await context.ask.text(
-            'Cron expression:',
-            `For the schedule ${event} add --cron <expression>; an event is written as orders.create`,
-          )
-        : cron;
+  async run(_context, { app, project, run, env, ...input }) {
     const names = env.flatMap((each) => each.split(','));
     if (names.length > 0) await setOwnEnv(app, project, names);
-    const { shown, secret, created } =
-      expression === undefined
-        ? await addForEvent(app, project, { event, ...target, onFailure, timeoutMs })
-        : await addAtTimes(app, project, { name: event, ...target, cron: expression, timeZone, missed });
-    const where = `${shown.url ?? shown.run}${'nextAt' in shown ? `, next at ${shown.nextAt}` : ''}`;
-    const lines = [created ? `${event} calls ${where}.` : `${event} has a hook already: ${where}.`];
+    const path = run === undefined ? {} : { run: app.config.hooksDir === null ? resolve(run) : run };
+    const { shown, secret, created } = await addForEvent(app, project, { ...input, ...path });
+    const where = shown.url ?? shown.run;
+    const lines = [created ? `${shown.event} calls ${where}.` : `${shown.event} has a hook already: ${where}.`];
     return {
       json: { ...shown, ...(secret && { secret }), created },
       quiet: secret ?? shown.id,
@@ -121,11 +83,6 @@ async function addForEvent(app: App, project: Project, input: NewHook) {
   return { shown: presentAfter(input.event, webhook), created, secret: null };
 }
 
-async function addAtTimes(app: App, project: Project, input: Parameters<typeof addSchedule>[2]) {
-  const { schedule, ...added } = await addSchedule(app, project, input);
-  return { ...added, shown: presentSchedule(app, schedule) };
-}
-
 const listAll = defineProjectCommand({
   details: 'Calls are kept for a day; --json shows the last of each with status, time and the beginning of the answer.',
   examples: ['bsvc hook list --project shop', 'bsvc hook list --project shop --json'],
@@ -133,7 +90,6 @@ const listAll = defineProjectCommand({
     const hooks = [
       ...(project.hooks ?? []).map((hook) => ({ _id: hook.id, ...presentHook(app, project, hook) })),
       ...(await listAfter(app, project)).map(({ event, ...each }) => ({ _id: each.id, ...presentAfter(event, each) })),
-      ...(await listSchedules(app, project._id)).map((each) => ({ _id: each._id, ...presentSchedule(app, each) })),
     ];
     const items = [];
     for (const { _id, ...shown } of hooks) {
@@ -141,15 +97,12 @@ const listAll = defineProjectCommand({
     }
     return {
       ...presentList(items, {
-        name: (each) => ('event' in each ? each.event : each.name),
+        name: ({ event }) => event,
         empty: 'No hooks yet. Add one with: bsvc hook add <event> --url <url>',
-        head: ['event', 'calls', 'when', 'last call', 'last answer'],
-        row: (each) => {
-          const last = each.calls[0]?.attempts[0];
-          const called = [last?.at, last && (last.error ?? last.status)];
-          return 'event' in each
-            ? [each.event, each.url ?? each.run, `${each.timeoutMs} ms, then ${each.onFailure}`, ...called]
-            : [each.name, each.url ?? each.run, `${each.cron} ${each.timeZone}, next ${each.nextAt}`, ...called];
+        head: ['event', 'calls', 'on failure', 'timeout', 'last call', 'last answer'],
+        row: ({ event, url, run, onFailure, timeoutMs, calls }) => {
+          const last = calls[0]?.attempts[0];
+          return [event, url ?? run, onFailure, `${timeoutMs} ms`, last?.at, last && (last.error ?? last.status)];
         },
       }),
       json: items,
@@ -159,19 +112,20 @@ const listAll = defineProjectCommand({
 
 const remove = defineProjectCommand({
   details: 'What it was asked about goes on without it. The log of its calls goes too.',
-  examples: ['bsvc hook remove orders.create --project shop --yes', 'bsvc hook remove nightly --project shop --yes'],
+  examples: ['bsvc hook remove orders.create --project shop --yes'],
   audited: true,
   destroys: ({ event }) => ({ what: 'Removes the hook and the log of its calls.', name: event }),
   parameters: { event: eventArgument },
   async run(_context, { app, project, event }) {
-    const json = isSchedule(event)
-      ? presentSchedule(app, await removeSchedule(app, project, event))
-      : event.startsWith('after.')
-        ? presentAfter(event, await removeAfter(app, project, event))
-        : presentHook(app, project, await removeHook(app, project, event));
+    const json = event.startsWith('after.')
+      ? presentAfter(event, await removeAfter(app, project, event))
+      : presentHook(app, project, await removeHook(app, project, event));
     return { json, quiet: json.id, text: () => `The hook of ${event} is removed.` };
   },
 });
+
+/** Events are written with dots, schedules have a name without one. */
+const isSchedule = (event: string): boolean => !event.includes('.');
 
 const test = defineProjectCommand({
   details:
@@ -183,7 +137,7 @@ const test = defineProjectCommand({
   ],
   audited: ({ event }) => isSchedule(event),
   parameters: {
-    event: eventArgument,
+    event: argument('event', `${EVENTS}; or the name of a schedule`),
     document: option('--document <json>', 'the document that it is asked about', readDocument),
   },
   async run(_context, { app, project, event, document }) {

@@ -44,6 +44,12 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
           'change name, plan, allowed domains or limits',
           oneOf(() => import('./project.js'), 'update'),
         ),
+        command('export', 'write a project as a bsvc.yaml file', () => import('./project-export.js')),
+        command(
+          'brief',
+          'show a project on one page, for coding agents',
+          oneOf(() => import('./project.js'), 'brief'),
+        ),
         command(
           'delete',
           'delete a project and everything in it',
@@ -161,7 +167,7 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     command('file', 'list uploaded files, delete one', () => import('./file.js')),
     {
       name: 'hook',
-      summary: 'hooks: your code that runs at events or by a schedule',
+      summary: 'hooks: your code that runs before and after events',
       examples: [
         'bsvc hook add orders.create --project shop --url https://example.com/orders',
         'bsvc hook list --project shop',
@@ -170,23 +176,48 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       commands: [
         command(
           'add',
-          'call your code at an event or by a schedule',
+          'call your code at an event',
           oneOf(() => import('./hook.js'), 'add'),
         ),
         command(
           'list',
-          'list hooks and schedules with their last calls',
+          'list hooks with their last calls',
           oneOf(() => import('./hook.js'), 'list'),
         ),
         command(
           'remove',
-          'remove a hook or a schedule',
+          'remove a hook',
           oneOf(() => import('./hook.js'), 'remove'),
         ),
         command(
           'test',
-          'call a hook once and show the response',
+          'call a hook or a schedule once and show the response',
           oneOf(() => import('./hook.js'), 'test'),
+        ),
+      ],
+    },
+    {
+      name: 'schedule',
+      summary: 'schedules: your code that runs at certain times',
+      examples: [
+        "bsvc schedule add nightly --project shop --cron '0 3 * * *' --tz Europe/Berlin --url https://example.com/nightly",
+        'bsvc schedule list --project shop',
+      ],
+      commands: [
+        command(
+          'add',
+          'call your code at certain times',
+          oneOf(() => import('./schedule.js'), 'add'),
+        ),
+        command(
+          'list',
+          'list schedules with their last calls',
+          oneOf(() => import('./schedule.js'), 'list'),
+        ),
+        command(
+          'remove',
+          'remove a schedule',
+          oneOf(() => import('./schedule.js'), 'remove'),
         ),
       ],
     },
@@ -241,15 +272,23 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         ),
       ],
     },
-    command('generate', 'write types, client, bsvc.yaml or files for coding agents', () => import('./generate.js')),
+    command('generate', 'write types, API document or client for an app', () => import('./generate.js')),
+    {
+      name: 'agent',
+      summary: 'files that tell coding agents how to build on bsvc',
+      examples: ['bsvc agent install'],
+      commands: [command('install', 'write AGENTS.md and a skill into an application', () => import('./agent.js'))],
+    },
   ],
   Access: [
     {
       name: 'rules',
       summary: 'access rules: check them, explain them, test them',
-      examples: ['bsvc rules check --project board --data', 'bsvc rules check --tests rules.test.yaml'],
+      examples: ['bsvc rules check --project board --data', 'bsvc rules test rules.test.yaml'],
       commands: [
-        command('check', 'check rules, test them, or explain them for one user', () => import('./rules/check.js')),
+        command('check', 'check the rules of a project or a file', () => import('./rules/check.js')),
+        command('explain', 'explain what rules come to for one user', () => import('./rules/explain.js')),
+        command('test', 'test the rules of a bsvc.yaml with the cases of a file', () => import('./rules/test.js')),
       ],
     },
     {

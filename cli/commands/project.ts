@@ -6,6 +6,8 @@ import { deleteProject } from '../../src/features/management/delete-project.js';
 import { type DatabaseUsage, measureUsage } from '../../src/features/management/measure-usage.js';
 import { presentProjectDetails } from '../../src/features/management/present-project-details.js';
 import { BYTE_LIMITS, OVERRIDABLE_LIMITS } from '../../src/features/plans/plan-limits.js';
+import { describeProject } from '../../src/features/project-types/described-project.js';
+import { writeBrief } from '../../src/features/project-types/project-brief.js';
 import { createProject } from '../../src/features/projects/create-project.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
 import { presentProject } from '../../src/features/projects/present-project.js';
@@ -15,6 +17,7 @@ import { CODE_LOGINS, MFA_MODES, type SignInSettings } from '../../src/features/
 import { TOKEN_ALGORITHMS } from '../../src/platform/secrets/jwt.js';
 import { doomedProjectArgument, projectArgument } from '../ask/choose-project.js';
 import { argument, choice, defineCommand, defineCommandOn, flag, list, option } from '../shell/command.js';
+import { findServiceAddress } from '../shell/service-address.js';
 import { UsageError } from '../view/exit.js';
 import type { TextStyle } from '../view/output.js';
 import { countOf, presentBytes } from '../view/present-amount.js';
@@ -211,6 +214,18 @@ function readLimit(text: string): [name: string, value: number | null] {
   return [name, parseBytes(amount!)];
 }
 
+const brief = defineCommand({
+  details: 'At most 4 kB of Markdown for a coding agent; a server serves the same at /api/schemas/brief.md.',
+  examples: ['bsvc project brief shop'],
+  parameters: { project: projectArgument },
+  async run(context, input) {
+    const app = await context.app();
+    const project = await describeProject(app, await requireProject(app, input.project), { isPublic: false });
+    const text = writeBrief(project, await findServiceAddress(app));
+    return { json: { brief: text }, quiet: text.trimEnd(), text: () => text.trimEnd() };
+  },
+});
+
 const defineNamedProjectCommand = defineCommandOn({ project: doomedProjectArgument }, async (context, { project }) => {
   const app = await context.app();
   // A project half deleted is no longer found, but deleting it again finishes the work.
@@ -295,4 +310,4 @@ const recount = defineCommand({
   },
 });
 
-export default { create, list: listAll, show, update, remove, usage, recount };
+export default { create, list: listAll, show, update, brief, remove, usage, recount };

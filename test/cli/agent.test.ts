@@ -11,22 +11,22 @@ beforeAll(async () => {
 afterAll(() => home.remove());
 const read = (...path: string[]): string => readFileSync(join(home.dir, ...path), 'utf8');
 
-it('bsvc generate agents writes a section and a skill, and renews both beside what else is there', async () => {
+it('bsvc agent install writes a section and a skill, and renews both beside what else is there', async () => {
   const files = ['AGENTS.md', '.agents/skills/bsvc/SKILL.md', '.agents/skills/bsvc/LIMITS.md'];
-  expect((await home.bsvc(['generate', 'agents', '--json'])).json()).toEqual({ files });
+  expect((await home.bsvc(['agent', 'install', '--json'])).json()).toEqual({ files });
   expect(read('AGENTS.md')).toContain('.agents/skills/bsvc/SKILL.md');
   expect(read('.agents', 'skills', 'bsvc', 'SKILL.md')).toMatch(/^---\nname: bsvc\ndescription: /);
   const section = read('AGENTS.md');
   writeFileSync(join(home.dir, 'AGENTS.md'), `# Mine\n\n${section}\n## Also mine\n`);
-  expect((await home.bsvc(['generate', 'agents'])).code).toBe(0);
+  expect((await home.bsvc(['agent', 'install'])).code).toBe(0);
   expect(read('AGENTS.md')).toBe(`# Mine\n\n${section}\n## Also mine\n`);
   writeFileSync(join(home.dir, 'AGENTS.md'), '# Mine\n');
-  await home.bsvc(['generate', 'agents', '--skills', '.claude/skills']);
+  await home.bsvc(['agent', 'install', '--skills', '.claude/skills']);
   expect(read('AGENTS.md')).toBe(`# Mine\n\n${section.replaceAll('.agents/skills', '.claude/skills')}`);
 });
 
-it('bsvc generate brief prints the project on a page', async () => {
-  const { code, stdout } = await home.bsvc(['generate', 'brief', '--project', 'shop']);
+it('bsvc project brief prints the project on a page', async () => {
+  const { code, stdout } = await home.bsvc(['project', 'brief', 'shop']);
   expect([code, Buffer.byteLength(stdout) <= 4096]).toEqual([0, true]);
   expect(stdout).toContain('- posts\n  - server-only');
 });

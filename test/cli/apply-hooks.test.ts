@@ -95,9 +95,7 @@ describe('hooks of a declaration', () => {
 
   it('are in the exported file, which changes nothing where it is applied', async () => {
     await apply(file(HOOKS));
-    expect(
-      (await bsvc(['generate', 'declaration', '--project', 'shop', '--out', join(home.dir, 'out.yaml')])).code,
-    ).toBe(0);
+    expect((await bsvc(['project', 'export', 'shop', '--out', join(home.dir, 'out.yaml')])).code).toBe(0);
     const exported = readFileSync(join(home.dir, 'out.yaml'), 'utf8');
     expect(exported).toContain('after.orders.create');
     expect(exported).not.toContain('whsec_');
@@ -128,23 +126,23 @@ describe('hooks of a declaration', () => {
   });
 });
 
-it('hook add, list and remove know schedules by their names, which have no dot', async () => {
+it('schedule add, list and remove know a schedule by its name, and hook test calls it now', async () => {
   const inShop = ['--project', 'shop'];
-  const url = ['--url', 'http://127.0.0.1:9/nightly'];
-  const added = await bsvc(['hook', 'add', 'nightly', ...inShop, '--cron', '0 3 * * *', ...url, '--json']);
-  expect(added.json()).toMatchObject({ name: 'nightly', cron: '0 3 * * *', created: true });
-  await bsvc(['hook', 'add', 'orders.create', ...inShop, ...url]);
-  expect(await list()).toMatchObject([{ event: 'orders.create' }, { name: 'nightly', calls: [] }]);
-  for (const [words, said] of [
-    [['nightly'], 'For the schedule nightly add --cron <expression>; an event is written as orders.create'],
-    [['nightly', '--cron', '* * * * *', '--timeout', '900'], '--on-failure and --timeout go with an event'],
-    [['orders.update', '--tz', 'UTC'], '--cron, --tz and --missed go with the name of a schedule'],
-  ] as const) {
-    const refused = await bsvc(['hook', 'add', ...words, ...inShop, ...url]);
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(said) as string });
-  }
-  expect((await bsvc(['hook', 'remove', 'nightly', ...inShop, '--yes'])).stdout).toContain(
-    'hook of nightly is removed',
-  );
-  expect(await list()).toMatchObject([{ event: 'orders.create' }]);
+  const words = ['nightly', ...inShop, '--url', 'http://127.0.0.1:9/nightly', '--tz', 'Europe/Berlin'];
+  const timeless = await bsvc(['schedule', 'add', ...words]);
+  expect(timeless).toMatchObject({ code: 2, stderr: expect.stringContaining('add --cron <expression>') as string });
+  const timed = [...words, '--cron', '0 3 * * *', '--missed', 'skip'];
+  const added = (await bsvc(['schedule', 'add', ...timed, '--json'])).json();
+  expect(added).toMatchObject({ name: 'nightly', timeZone: 'Europe/Berlin', missed: 'skip', created: true });
+  expect((await bsvc(['schedule', 'add', ...timed, '--if-not-exists'])).stdout).toContain('schedule nightly already');
+  expect((await bsvc(['schedule', 'list', ...inShop, '--json'])).json()).toMatchObject([
+    { name: 'nightly', calls: [] },
+  ]);
+  const called = await bsvc(['hook', 'test', 'nightly', ...inShop]);
+  expect(called).toMatchObject({ code: 1, stderr: expect.stringContaining('The hook failed') as string });
+  const documented = await bsvc(['hook', 'test', 'nightly', ...inShop, '--document', '{}']);
+  expect(documented).toMatchObject({ code: 2, stderr: expect.stringContaining('goes with an event') as string });
+  const removed = await bsvc(['schedule', 'remove', 'nightly', ...inShop, '--yes']);
+  expect(removed.stdout).toBe('The schedule nightly is removed.\n');
+  expect((await bsvc(['schedule', 'list', ...inShop, '--json'])).json()).toEqual([]);
 });

@@ -116,7 +116,7 @@ describe('bsvc apply of everything a project has', () => {
   });
 
   it('is what project export writes of it: applied, that changes nothing', async () => {
-    const exported = await bsvc(['generate', 'declaration', '--project', 'shop']);
+    const exported = await bsvc(['project', 'export', 'shop']);
     for (const part of [
       'shop@shop.example',
       'good to have you',
@@ -142,10 +142,10 @@ describe('bsvc apply of everything a project has', () => {
     const applied = await other.bsvc(['apply'], { env: settings });
     expect(applied).toMatchObject({ code: 0, stderr: '' });
     for (const value of Object.values(SECRETS)) expect(exported.stdout + applied.stdout).not.toContain(value);
-    expect((await other.bsvc(['generate', 'declaration', '--project', 'shop'], { env })).stdout).toBe(exported.stdout);
+    expect((await other.bsvc(['project', 'export', 'shop'], { env })).stdout).toBe(exported.stdout);
     const twice = ['webhook', 'add', '--project', 'shop', '--url', 'http://127.0.0.1:9/quiet', '--events', '*'];
     expect((await other.bsvc(twice, { env })).code).toBe(0);
-    expect(await other.bsvc(['generate', 'declaration', '--project', 'shop'], { env })).toMatchObject({
+    expect(await other.bsvc(['project', 'export', 'shop'], { env })).toMatchObject({
       code: 0,
       stdout: exported.stdout,
       stderr: 'Warning: 1 webhook is not in the file: of those with one address it has the oldest.\n',

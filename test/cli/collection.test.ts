@@ -438,7 +438,7 @@ projects:
   });
 
   it('takes what project export wrote, and changes nothing', async () => {
-    await home.bsvc(['generate', 'declaration', '--project', 'blog', '--out', 'exported.yaml']);
+    await home.bsvc(['project', 'export', 'blog', '--out', 'exported.yaml']);
     expect(readFileSync(join(home.dir, 'exported.yaml'), 'utf8')).toBe(`format: bsvc/1
 projects:
   - name: blog
@@ -466,7 +466,7 @@ projects:
     webhooks: []
 `);
     expect(statSync(join(home.dir, 'exported.yaml')).mode & 0o777).toBe(0o600);
-    expect((await home.bsvc(['generate', 'declaration', '--project', 'blog'])).stdout).toBe(
+    expect((await home.bsvc(['project', 'export', 'blog'])).stdout).toBe(
       readFileSync(join(home.dir, 'exported.yaml'), 'utf8'),
     );
     for (const words of [[], ['--prune']])

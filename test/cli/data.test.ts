@@ -461,7 +461,7 @@ describe('an interrupted read', () => {
     ['data', 'query', '665f1c2e9b1d8a0012ab34cd'],
     ['data', 'query', '--pipeline', '[{"$match":{}}]'],
     ['data', 'query', '--pipeline', '[{"$match":{}}]', '--explain'],
-    ['rules', 'check', '--as', 'anyone'],
+    ['rules', 'explain', '--as', 'anyone'],
   ];
 
   it.each(READS.map((words) => [words.join(' '), words] as const))(

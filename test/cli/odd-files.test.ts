@@ -39,13 +39,19 @@ const BESIDES: Record<string, string[]> = {
 /** Commands that take a file instead of their arguments. */
 const INSTEAD = new Set(['rules check']);
 const ARGUMENTS: Record<string, string> = { collection: 'posts', project: 'shop', name: 'welcome' };
+/** What an option needs besides its file. */
+const WITH: Record<string, string[]> = {
+  '--cursor-file': ['--watch', '--once'],
+  '--hash-config': ['--from', 'firebase'],
+};
 
 function lineOf(words: string, { parameters }: LoadedCommand, flag: string | undefined, path: string): string[] {
+  const given = flag === '--hash-config' ? { ...ARGUMENTS, collection: 'users' } : ARGUMENTS;
   const named = Object.entries(parameters)
     .filter(([, { kind }]) => kind === 'argument' && !INSTEAD.has(words))
-    .flatMap(([name, each]) => (FILE.test(each.flags) ? [path] : name in ARGUMENTS ? [ARGUMENTS[name]!] : []));
-  const once = flag === '--cursor-file' ? ['--watch', '--once'] : [];
-  return [...words.split(' '), ...named, ...(flag ? [flag, path] : []), ...(BESIDES[words] ?? []), ...once];
+    .flatMap(([name, each]) => (FILE.test(each.flags) ? [path] : name in given ? [given[name]!] : []));
+  const option = flag ? [flag, path, ...(WITH[flag] ?? [])] : [];
+  return [...words.split(' '), ...named, ...option, ...(BESIDES[words] ?? [])];
 }
 
 const home = openCliHome();

@@ -31,7 +31,7 @@ afterAll(() => {
 describe('bsvc rules test', () => {
   it.each(readdirSync(EXAMPLES).filter((name) => !name.includes('.')))('holds for the example %s', async (name) => {
     const file = join(EXAMPLES, name, 'rules.test.yaml');
-    const { code, stdout, stderr } = await home.bsvc(['rules', 'check', '--tests', file]);
+    const { code, stdout, stderr } = await home.bsvc(['rules', 'test', file]);
     expect([code, stderr], stdout).toEqual([0, '']);
     expect(stdout).toMatch(/expectations are met/);
   });
@@ -53,14 +53,14 @@ describe('bsvc rules test', () => {
     };
     writeFileSync(join(home.dir, 'bsvc.yaml'), JSON.stringify(declaration));
     writeFileSync(join(home.dir, 'rules.test.json'), JSON.stringify(tests));
-    const { code, stdout, stderr } = await home.bsvc(['rules', 'check', '--tests', 'rules.test.json']);
+    const { code, stdout, stderr } = await home.bsvc(['rules', 'test', 'rules.test.json']);
     expect([code, stderr]).toEqual([1, expect.stringContaining('3 of 4 expectations are not met')]);
     expect(stdout).toContain('anyone reads notes: expected sees one, but AUTH_REQUIRED');
     expect(stdout).toContain('ada updates one: expected ok, but RULE_REFUSED');
     expect(stdout).toContain('ada reads one: expected ok, but shows owner');
     expect((await inShop('collection', 'list', '--quiet')).stdout).not.toContain('notes');
     writeFileSync(join(home.dir, 'bad.json'), JSON.stringify({ ...tests, expect: [{ as: 'bob', read: 'one' }] }));
-    const bad = await home.bsvc(['rules', 'check', '--tests', 'bad.json']);
+    const bad = await home.bsvc(['rules', 'test', 'bad.json']);
     expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining('there is no user "bob"')]);
   });
 });
@@ -70,7 +70,7 @@ describe('bsvc rules test, as the server would answer', () => {
     const projects = [{ name: 'shop', ...declaration }];
     writeFileSync(join(home.dir, 'bsvc.yaml'), JSON.stringify({ format: 'bsvc/1', projects }));
     writeFileSync(join(home.dir, 'rules.test.json'), JSON.stringify({ format: 'bsvc-rules/1', ...tests }));
-    return home.bsvc(['rules', 'check', '--tests', 'rules.test.json', '--json'], { env });
+    return home.bsvc(['rules', 'test', 'rules.test.json', '--json'], { env });
   };
 
   it('takes update operators', async () => {
@@ -284,9 +284,9 @@ describe('looking as somebody', () => {
   });
 });
 
-describe('bsvc rules check', () => {
+describe('bsvc rules explain', () => {
   it('says what is left of a rule for somebody', async () => {
-    const explain = (...argv: string[]) => inShop('rules', 'check', 'posts', ...argv);
+    const explain = (...argv: string[]) => inShop('rules', 'explain', 'posts', ...argv);
     const { stdout, stderr } = await explain('--as', 'ann@example.com');
     expect(stderr).toBe('');
     expect(stdout).toContain('? read: doc.owner = user.id');

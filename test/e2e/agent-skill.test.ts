@@ -63,7 +63,7 @@ function commandsFor(name: string): string[][] {
   const commands = lines.flatMap((line) => /(?:^|\$\()bsvc ([^>|&)]+)/.exec(line)?.[1]?.trim() ?? []);
   return commands
     .filter((command) => command !== 'serve')
-    .map((command) => command.replace('--quiet', '').replace('--project lists', `--project ${name}`))
+    .map((command) => command.replace('--quiet', '').replace(/(--project|brief) lists/, `$1 ${name}`))
     .map((command) => [...command.split(/\s+/).filter((word) => word !== '' && word !== '--json'), '--json']);
 }
 
@@ -103,10 +103,7 @@ describe.each(APPS)('SKILL.md, followed literally for $name', ({ name, declarati
     for (const words of commandsFor(name)) {
       const { code, stdout, stderr } = await runBinary(words, { env, cwd: folder });
       expect([words, code, stderr]).toEqual([words, 0, '']);
-      answers.set(
-        words.slice(0, words.includes('--tests') ? 3 : 2).join(' '),
-        JSON.parse(stdout) as Record<string, unknown>,
-      );
+      answers.set(words.slice(0, 2).join(' '), JSON.parse(stdout) as Record<string, unknown>);
     }
   }, 120_000);
   afterAll(async () => {
@@ -116,9 +113,9 @@ describe.each(APPS)('SKILL.md, followed literally for $name', ({ name, declarati
 
   it('makes the project, and every case of its rules holds', () => {
     expect([...answers.keys()]).toEqual([
-      ...['apply -f', 'rules check --tests', 'rules check', 'generate brief', 'key create', 'generate types'],
+      ...['apply -f', 'rules test', 'rules check', 'project brief', 'key create', 'generate types'],
     ]);
-    expect(answers.get('rules check --tests')).toMatchObject({ unmet: [] });
+    expect(answers.get('rules test')).toMatchObject({ unmet: [] });
     expect(answers.get('rules check')).toMatchObject({ findings: [], loosens: [] });
     const exposed = answers.get('rules check')!.exposed as { kind: string; what: string }[];
     for (const { what } of exposed) expect(what).not.toMatch(/everyone.*(read|create|change|delete)/);

@@ -226,11 +226,9 @@ describe('a collection about whose access nothing was said', () => {
       const name = `exported_${access.replace('-', '_')}`;
       const added = JSON.parse(await command('collection', 'add', name, '--flexible', ...words, '--json')) as object;
       expect(added).toMatchObject({ collection: { access } });
-      expect(await command('generate', 'declaration')).toMatch(
-        new RegExp(`- name: ${name}\\n[^-]*access: ${access}\\n`),
-      );
+      expect(await command('project', 'export')).toMatch(new RegExp(`- name: ${name}\\n[^-]*access: ${access}\\n`));
     }
-    const exported = file('all.yaml', (await command('generate', 'declaration')).replace('name: shop', 'name: copy'));
+    const exported = file('all.yaml', (await command('project', 'export')).replace('name: shop', 'name: copy'));
     await command('apply', '-f', exported);
     const listed = async (name: string): Promise<object[]> =>
       (JSON.parse(await command('collection', 'list', '--project', name, '--json')) as Record<string, unknown>[]).map(

@@ -24,8 +24,6 @@ import { hasStore } from '../../../src/platform/database/database.js';
 import { conflict, invalid } from '../../../src/errors.js';
 import { chooseProject, findNamed, projectOption } from '../../ask/choose-project.js';
 import { presentExposed } from '../../doctor/check-access.js';
-import { viewAsOption } from '../../ask/choose-user.js';
-import { filterOption } from '../../ask/filter-option.js';
 import { givenRules, RULE_OPTIONS } from '../../ask/rule-options.js';
 import { readProjects } from '../../formats/read-declaration-file.js';
 import { defineCommand, flag, option, optionalArgument } from '../../shell/command.js';
@@ -34,8 +32,6 @@ import { withThrowAwayStore } from '../../shell/temporary-database.js';
 import { pointAt, presentFailure, UsageError } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
 import { countOf } from '../../view/present-amount.js';
-import { explainRules } from './explain.js';
-import { testRules } from './test-rules.js';
 
 interface Found {
   /** What was looked at. */
@@ -50,44 +46,22 @@ export default defineCommand({
   details: [
     'Checks the rules of one or all collections of a project: grammar, names and types, and conditions without an index (UNINDEXED, a warning). With --data, also checks that stored documents have the types that the rules expect.',
     'Checks rules before you save them: those of a collection with --read and so on (rules that you leave out stay as they are), those of a file with --file. It then also shows how they would loosen access. Nothing is changed; a project that is not there yet is looked at as the file says, and so is all of it where there is no store. It also lists what anyone with the publishable key can read, write and sign up for, each with the command that closes it. Ends with 1 when something is wrong or would be loosened, for CI.',
-    'With --tests, runs the tests of a file: applies a declaration (bsvc.yaml beside it, or what its "apply" names) to a temporary database, inserts the users and documents of the file, and checks each expectation, such as { as: ada, read: cards, sees: [one, two] } or { as: bob, update: one, with: { title: x }, answers: RULE_REFUSED }; "anyone" is not signed in, "@ada" is the id of a user or document. Prints who may read (r), update (u) and delete (d) which document.',
-    'With --as, explains the rules of a collection for that user: + true, - false, ? depends on the document. With --id, decides each for that document. Without, shows the remaining filter and how a list is read.',
   ].join('\n'),
   examples: [
     'bsvc rules check --project board',
     'bsvc rules check --project board --data',
     "bsvc rules check cards --project board --read 'user.id in doc.members' --data",
     'bsvc rules check -f bsvc.yaml',
-    'bsvc rules check --tests rules.test.yaml',
-    'bsvc rules check cards --project board --as ada@example.com',
-    'bsvc rules check cards --project board --as anyone --id 66f0c0ffee0ddba11c0de001',
-    'bsvc rules check cards --project board --as ada@example.com --filter board=66f0c0ffee0ddba11c0de002',
   ],
   parameters: {
     collection: optionalArgument('collection', 'name of the collection; all of them when left out'),
     project: projectOption,
     ...RULE_OPTIONS,
     data: flag('--data', 'check stored documents too'),
-    as: viewAsOption,
-    id: option('--id <document>', 'with --as: id of the document to check'),
-    filters: filterOption(['as', 'id']),
     file: option('-f, --file <file>', 'YAML or JSON file to check before you apply it'),
-    tests: option('--tests <file>', 'YAML or JSON file with users, documents and expectations'),
   },
-  async run(context, { project: named, collection, data, file, tests, as, id, filters, ...texts }): Promise<Result> {
+  async run(context, { project: named, collection, data, file, ...texts }): Promise<Result> {
     const given = givenRules(texts);
-    if (tests !== undefined) {
-      const others = [named, collection, file, as, id, ...filters, ...Object.values(given)];
-      if (data || others.some((each) => each !== undefined)) {
-        throw new UsageError('--tests takes no other options: the file says what is tested.');
-      }
-      return testRules(context, tests);
-    }
-    if (as !== undefined) {
-      if (collection === undefined) throw new UsageError('--as explains one collection: name it.');
-      return explainRules(context, { collection, project: named }, { as, id, filters });
-    }
-    if (id !== undefined || filters.length > 0) throw new UsageError('Say for whom: --as <user>, or --as anyone.');
     const isGiven = Object.keys(given).length > 0;
     if (isGiven && collection === undefined) throw new UsageError('Say of which collection the rules are to be.');
     if (file !== undefined && collection !== undefined) {

@@ -3,28 +3,44 @@ import type { ExplainedRule, Admits } from '../../../src/features/access/rules/e
 import { findViewedUser } from '../../../src/features/management/view-as.js';
 import { forbidden } from '../../../src/errors.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
-import { chooseCollection } from '../../ask/choose-collection.js';
-import type { Context } from '../../shell/context.js';
-import type { Result, TextStyle } from '../../view/output.js';
+import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
+import { projectOption } from '../../ask/choose-project.js';
+import { viewAsOption } from '../../ask/choose-user.js';
+import { filterOption } from '../../ask/filter-option.js';
+import { defineCommand, option } from '../../shell/command.js';
+import type { TextStyle } from '../../view/output.js';
 import { countOf } from '../../view/present-amount.js';
 
-/** What the rules of a collection come to for one caller. */
-export async function explainRules(
-  context: Context,
-  named: { collection: string; project: string | undefined },
-  { as: name, id, filters }: { as: string; id: string | undefined; filters: [name: string, value: string][] },
-): Promise<Result> {
-  const { app, project, collection } = await chooseCollection(context, named);
-  if (collection.name === USERS) throw forbidden('USERS_BLOCKED', 'The users collection has no rules.');
-  const as = await findViewedUser(app, project, name);
-  const filter = new URLSearchParams(filters).toString();
-  const explained = await explainAccess(app, project, collection, { as, id, filter }, context.stop);
-  return {
-    json: explained,
-    quiet: explained.rules.map(({ rule, admits }) => `${rule} ${admits}`),
-    text: (view) => presentExplained(view, explained),
-  };
-}
+export default defineCommand({
+  details:
+    'Explains the rules of a collection for a user: + true, - false, ? depends on the document. With --id, decides each for that document. Without, shows the remaining filter and how a list is read.',
+  examples: [
+    'bsvc rules explain cards --project board --as ada@example.com',
+    'bsvc rules explain cards --project board --as anyone --id 66f0c0ffee0ddba11c0de001',
+    'bsvc rules explain cards --project board --as ada@example.com --filter board=66f0c0ffee0ddba11c0de002',
+  ],
+  parameters: {
+    collection: collectionArgument,
+    project: projectOption,
+    as: viewAsOption,
+    id: option('--id <document>', 'id of the document to decide about'),
+    filters: filterOption(['as', 'id']),
+  },
+  async run(context, { as: named, id, filters, ...where }) {
+    const name =
+      named ?? (await context.ask.text('For whom (a user, or anyone):', 'Say for whom: --as <user>, or --as anyone'));
+    const { app, project, collection } = await chooseCollection(context, where);
+    if (collection.name === USERS) throw forbidden('USERS_BLOCKED', 'The users collection has no rules.');
+    const as = await findViewedUser(app, project, name);
+    const filter = new URLSearchParams(filters).toString();
+    const explained = await explainAccess(app, project, collection, { as, id, filter }, context.stop);
+    return {
+      json: explained,
+      quiet: explained.rules.map(({ rule, admits }) => `${rule} ${admits}`),
+      text: (view) => presentExplained(view, explained),
+    };
+  },
+});
 
 const SIGNS: Record<Admits, string> = { yes: '+', no: '-', depends: '?' };
 

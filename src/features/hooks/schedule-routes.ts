@@ -38,7 +38,7 @@ export const SCHEDULE_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects/:projectId/schedules', {
       id: 'listSchedules',
-      command: 'hook list',
+      command: 'schedule list',
       summary: 'List schedules',
       access: PROJECT_OPERATOR,
       answers: ok(listOf(SCHEDULE), 'Schedules'),
@@ -51,7 +51,7 @@ export const SCHEDULE_ROUTES: RouteList = {
     route('POST /api/projects/:projectId/schedules', {
       id: 'addSchedule',
       summary: 'Add a schedule',
-      access: projectOwner('hook add', { asksPassword: true }),
+      access: projectOwner('schedule add', { asksPassword: true }),
       body: object(
         {
           name: text({ pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$' }),
@@ -81,7 +81,7 @@ export const SCHEDULE_ROUTES: RouteList = {
     route('DELETE /api/projects/:projectId/schedules/:name', {
       id: 'removeSchedule',
       summary: 'Remove a schedule with its log',
-      access: projectOwner('hook remove'),
+      access: projectOwner('schedule remove'),
       answers: ok(object({ id: ID }), 'Schedule removed'),
       async handle({ app, project, params }) {
         return { id: (await removeSchedule(app, project, params.name))._id.toHexString() };

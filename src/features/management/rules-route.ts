@@ -158,7 +158,7 @@ export const RULES_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/rules/:collection/explain', {
       id: 'explainRules',
-      command: 'rules check',
+      command: 'rules explain',
       summary: 'Explain the rules of a collection for a user',
       description:
         'Returns each rule with its conditions: `yes` or `no` for the user, or `depends` (on the document). With `id`, each is evaluated for that document. Without, the response has the remaining filter, and how a list is read.',

@@ -112,21 +112,18 @@ async function aboutCollections(): Promise<void> {
   await bsvc('collection rls', ['posts', '--server-only']);
   await bsvc('collection rls', ['posts', '--public', '--yes']);
   await bsvc('rules check', ['--data']);
-  await bsvc('rules check', ['posts', '--as', 'anyone', '--filter', 'title=one']);
+  await bsvc('rules explain', ['posts', '--as', 'anyone', '--filter', 'title=one']);
   await bsvc('data query', ['posts', '--as', 'anyone']);
   await bsvc('data query', ['posts', '--watch', '--once', '--as', 'anyone']);
-  await bsvc('rules check', [
-    '--tests',
-    join(import.meta.dirname, '../../../templates/examples/board/rules.test.yaml'),
-  ]);
+  await bsvc('rules test', [join(import.meta.dirname, '../../../templates/examples/board/rules.test.yaml')]);
   await bsvc('collection list');
   await bsvc('collection show', ['posts']);
   await bsvc('collection edit', ['posts', '--set-field', 'title:String', '--check']);
   await bsvc('collection edit', ['posts', '--add-field', 'views:Number=0']);
   await bsvc('collection rls', ['posts', '--mode', 'public-read']);
   await bsvc('collection edit', ['posts', '--changes', '7d']);
-  await bsvc('generate', ['declaration']);
-  await bsvc('generate', ['declaration', '--out', 'project.yaml']);
+  await bsvc('project export', ['shop']);
+  await bsvc('project export', ['shop', '--out', 'project.yaml']);
   await bsvc('schema export');
   await bsvc('schema export', ['--out', 'schema.json']);
   await bsvc('generate', ['json-schema']);
@@ -214,10 +211,10 @@ async function aboutHooks(): Promise<void> {
   await bsvc('hook test', ['posts.create']);
   await bsvc('hook list');
   await bsvc('hook remove', ['posts.create', '--yes']);
-  await bsvc('hook add', ['nightly', '--cron', '0 3 * * *', '--url', receiver.url]);
+  await bsvc('schedule add', ['nightly', '--cron', '0 3 * * *', '--url', receiver.url]);
   await bsvc('hook test', ['nightly']);
-  await bsvc('hook list');
-  await bsvc('hook remove', ['nightly', '--yes']);
+  await bsvc('schedule list');
+  await bsvc('schedule remove', ['nightly', '--yes']);
   receiver.answer = answer;
   await bsvc('jobs');
   await bsvc('jobs', ['--retry', 'dead']);

@@ -11,38 +11,44 @@ import {
 } from '../../../src/features/rule-tests/run-rule-tests.js';
 import { readProjects, readStructuredFile } from '../../formats/read-declaration-file.js';
 import type { Context } from '../../shell/context.js';
+import { argument, defineCommand } from '../../shell/command.js';
 import { withThrowAwayStore } from '../../shell/temporary-database.js';
 import { presentFailure } from '../../view/exit.js';
 import type { Result, TextStyle } from '../../view/output.js';
 
-/**
- * Applies the declaration beside a file of tests, or what its `apply` names, to a temporary database, stores the users
- * and documents of the file, and checks each expectation; the database of the installation is not touched.
- */
-export async function testRules(context: Context, file: string): Promise<Result> {
-  const tests = await readTests(context, file);
-  const declared = join(dirname(file), tests.apply ?? 'bsvc.yaml');
-  const { projects } = await readProjects(context, declared);
-  const named = projects.filter(({ name }) => tests.project === undefined || name === tests.project);
-  const [declaration, ...others] = named;
-  if (!declaration || others.length > 0) {
-    const wanted = tests.project === undefined ? 'one project: name it by "project"' : `a project "${tests.project}"`;
-    throw invalid('INVALID_FILE', `${declared} does not declare ${wanted}`);
-  }
-  const outcome = await withThrowAwayStore(context, async (app) => {
-    const plans = await planProjects(app, [withoutSecrets(declaration)], NO_SECRETS);
-    await applyProjects(app, plans, { stop: context.stop, onCreated: () => undefined });
-    return runRuleTests(app, (await findProject(app, declaration.name))!, tests);
-  });
-  const { checked, unmet } = outcome;
-  const text = `${unmet.length} of ${checked} expectations are not met`;
-  return {
-    json: outcome,
-    quiet: unmet.map(({ number, as, does }) => `${number} ${as} ${does}`),
-    text: (view) => presentOutcome(view, outcome),
-    ...(unmet.length > 0 && { failure: presentFailure(invalid('RULE_TESTS_FAILED', text)) }),
-  };
-}
+export default defineCommand({
+  details: [
+    'Applies a declaration (bsvc.yaml beside the file, or what its "apply" names) to a temporary database, inserts the users and documents of the file, and checks each expectation. Your database is not touched.',
+    'An expectation is { as: ada, read: cards, sees: [one, two] }, { as: bob, update: one, with: { title: x }, answers: RULE_REFUSED }, and so on; "anyone" is not signed in, "@ada" is the id of a user or document.',
+    'Prints who may read (r), update (u) and delete (d) which document. Exits with 1 if an expectation fails.',
+  ].join('\n'),
+  examples: ['bsvc rules test rules.test.yaml', 'bsvc rules test rules.test.yaml --json'],
+  parameters: { file: argument('file', 'YAML or JSON file with users, documents and expectations') },
+  async run(context, { file }): Promise<Result> {
+    const tests = await readTests(context, file);
+    const declared = join(dirname(file), tests.apply ?? 'bsvc.yaml');
+    const { projects } = await readProjects(context, declared);
+    const named = projects.filter(({ name }) => tests.project === undefined || name === tests.project);
+    const [declaration, ...others] = named;
+    if (!declaration || others.length > 0) {
+      const wanted = tests.project === undefined ? 'one project: name it by "project"' : `a project "${tests.project}"`;
+      throw invalid('INVALID_FILE', `${declared} does not declare ${wanted}`);
+    }
+    const outcome = await withThrowAwayStore(context, async (app) => {
+      const plans = await planProjects(app, [withoutSecrets(declaration)], NO_SECRETS);
+      await applyProjects(app, plans, { stop: context.stop, onCreated: () => undefined });
+      return runRuleTests(app, (await findProject(app, declaration.name))!, tests);
+    });
+    const { checked, unmet } = outcome;
+    const text = `${unmet.length} of ${checked} expectations are not met`;
+    return {
+      json: outcome,
+      quiet: unmet.map(({ number, as, does }) => `${number} ${as} ${does}`),
+      text: (view) => presentOutcome(view, outcome),
+      ...(unmet.length > 0 && { failure: presentFailure(invalid('RULE_TESTS_FAILED', text)) }),
+    };
+  },
+});
 
 async function readTests(context: Context, file: string): Promise<ReturnType<typeof readRuleTests>> {
   const value = await readStructuredFile(context, file);
