@@ -20,10 +20,11 @@ const LIMITS = {
   'client-react': 1024,
   'client-rxdb': 2 * 1024,
   'client-tanstack': 2 * 1024,
+  'client-offline': 8 * 1024,
 };
 
-/** What is built on the client and another library, each an entry point of the package. */
-const ADAPTERS = ['react', 'rxdb', 'tanstack'];
+/** What is built on the client, most of it for another library, each an entry point of the package. */
+const ADAPTERS = ['offline', 'react', 'rxdb', 'tanstack'];
 /** Of the application, not of the client. */
 const PEERS = { react: '>=18', rxdb: '>=17', '@tanstack/db': '>=0.15' };
 

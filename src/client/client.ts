@@ -1,7 +1,11 @@
+import { ApiError } from './api-error.js';
 import type { CoreCollection } from './collection.js';
+import { randomKey } from './connection.js';
 import { openClient, type ClientOptions, type CoreClient } from './core.js';
+import { inOrder } from './document-order.js';
 import { openFollowers, type Follow } from './follow.js';
 import type { CollectionName, ProjectTypes, UntypedProject } from './project.js';
+import { toPlain } from './query.js';
 
 export { ApiError } from './api-error.js';
 
@@ -27,8 +31,13 @@ export interface Client<P> extends Omit<CoreClient<P>, 'collection'> {
   schedule(at: Date | string, call: PlannedCall): Promise<{ id: string }>;
 }
 
+export interface FullClientOptions extends ClientOptions {
+  /** A local database, of `openOfflineStore`: reads and writes work without a network. */
+  offline?: { readonly open: (client: never, tools: never) => unknown };
+}
+
 /** A client of one project; `bsvc generate types` writes the type argument. */
-export function createClient<P extends ProjectTypes<P> = UntypedProject>(options: ClientOptions): Client<P> {
+export function createClient<P extends ProjectTypes<P> = UntypedProject>(options: FullClientOptions): Client<P> {
   const { client, connection, isShared } = openClient<P>(options);
   const isSession = connection.tokens?.end !== undefined;
   const followers = openFollowers(connection, isShared, isSession ? () => client.auth.user !== null : undefined);
@@ -39,7 +48,7 @@ export function createClient<P extends ProjectTypes<P> = UntypedProject>(options
     seen = idOf(user);
     followers.startOver();
   });
-  return {
+  const made: Client<P> = {
     ...client,
     collection: (name) => ({ ...client.collection(name), follow: followers.follow(name) as never }),
     async schedule(at, call) {
@@ -47,4 +56,6 @@ export function createClient<P extends ProjectTypes<P> = UntypedProject>(options
       return (await connection.send<{ data: { id: string } }>({ method: 'POST', path: '/schedules', body })).data;
     },
   };
+  const tools = { ApiError, connection, inOrder, randomKey, toPlain };
+  return (options.offline?.open(made as never, tools as never) ?? made) as Client<P>;
 }

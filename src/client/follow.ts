@@ -38,7 +38,8 @@ export interface Follow<P, N> {
   ): () => void;
 }
 
-type Listener = (event: FollowEvent<never>) => void;
+/** Hears the cursor behind each event too, to go on there. */
+type Listener = (event: FollowEvent<never>, cursor?: string) => void;
 
 interface AnyFollowOptions {
   filter?: object;
@@ -125,7 +126,7 @@ export function openFollowers(
       refresh();
       if (follower.isWaiting && status === 401 && !isSignedIn!()) return;
     }
-    tellListener(follower.listener, event as never);
+    tellListener(follower.listener, event as never, news.cursor);
   }
 
   const begin = (

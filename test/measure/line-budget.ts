@@ -5,7 +5,7 @@
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
   cli: 13000,
   src: 1100,
-  'src/client': 4050,
+  'src/client': 5650,
   'src/config': 800,
   'src/console': 12750,
   'src/engine': 32400,
@@ -44,19 +44,19 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'test/api': 38800,
   'test/bench': 4300,
   'test/cli': 10150,
-  'test/client': 4300,
+  'test/client': 4750,
   'test/clients': 650,
   'test/console': 3150,
   'test/e2e': 7200,
   'test/engine': 11650,
   'test/features': 11310,
-  'test/helpers': 11750,
+  'test/helpers': 11900,
   'test/http': 1350,
   'test/measure': 400,
   'test/mutants': 250,
   'test/platform': 4500,
   'test/worker': 200,
-  'test/world': 220,
+  'test/world': 240,
 };
 
 /**

@@ -101,6 +101,13 @@ export const CLIENT_ROUTES: readonly RouteList[] = [
     'text/javascript',
     '`bsvcCollectionOptions`',
   ),
+  clientRoute(
+    'client-offline.js',
+    'getClientOffline',
+    'A local database for the client',
+    'text/javascript',
+    '`openOfflineStore`; see the guide “Offline”',
+  ),
   clientRoute('client.d.ts', 'getClientTypes', 'The types of the client', 'text/plain', 'A declaration file'),
   clientRoute(
     'client.tgz',

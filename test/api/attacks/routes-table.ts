@@ -697,6 +697,7 @@ const OWN_ROWS: readonly RouteRow[] = [
     'client-react.js',
     'client-rxdb.js',
     'client-tanstack.js',
+    'client-offline.js',
     'client.d.ts',
     'client.tgz',
   ].map((file) => row('GET', `/api/${file}`, 'everybody', '200', '200')),

@@ -1,0 +1,209 @@
+import { isSame } from './change.js';
+
+/** The parts of IndexedDB that are used: the client is compiled for servers too. */
+interface Asked<T> {
+  result: T;
+  error: Error | null;
+  onsuccess: unknown;
+  onerror: unknown;
+}
+interface Values {
+  get(key: string): Asked<unknown>;
+  getAll(): Asked<unknown[]>;
+  getAllKeys(): Asked<string[]>;
+  put(value: unknown, key: string): unknown;
+  delete(key: string): unknown;
+}
+interface Transaction {
+  error: Error | null;
+  oncomplete: unknown;
+  onabort: unknown;
+  objectStore(name: string): Values;
+}
+interface Database {
+  onclose: unknown;
+  onversionchange: unknown;
+  createObjectStore(name: string): unknown;
+  transaction(name: string, mode: string): Transaction;
+  close(): void;
+}
+export interface DatabaseFactory {
+  open(name: string, version: number): Asked<Database> & { onupgradeneeded: unknown };
+  deleteDatabase(name: string): unknown;
+}
+
+/** What is to be stored, by key; undefined removes. */
+export type Changes = Map<string, unknown>;
+
+/** The values of one user on this device, by key. Tabs have the same, each in memory too. */
+export interface LocalStore {
+  state: ReadonlyMap<string, unknown>;
+  /**
+   * Stores what `build` makes of the state, as a whole and after all that was begun before. It is built again if
+   * another tab has changed one of these values, other than documents. False if there is nothing to store.
+   */
+  commit: (build: () => Changes | null) => Promise<boolean>;
+  /** Sends a message to the other tabs. */
+  post: (message: object) => void;
+  /** Ends; with `isWiped` nothing is left. */
+  close: (isWiped: boolean) => void;
+}
+
+interface Channel {
+  onmessage: ((event: { data: unknown }) => void) | null;
+  postMessage(message: unknown): void;
+  close(): void;
+}
+
+/** A database that has said nothing by then is taken for one that never will. */
+const SILENCE_MS = 10_000;
+const VALUES = 'values';
+
+const ask = <T>(asked: Asked<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    asked.onsuccess = () => resolve(asked.result);
+    asked.onerror = () => reject(asked.error!);
+  });
+
+const inTime = <T>(work: Promise<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('The local database does not answer')), SILENCE_MS);
+    void work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+
+export const isFull = (error: unknown): boolean => (error as Error | null)?.name === 'QuotaExceededError';
+
+/** `onChange` hears which values have changed, with what they were before; `onMessage` what other tabs have posted. */
+export async function openLocalStore(
+  factory: DatabaseFactory,
+  name: string,
+  channel: Channel | undefined,
+  onChange: (before: Changes, state: ReadonlyMap<string, unknown>) => void,
+  onMessage: (message: object) => void,
+): Promise<LocalStore> {
+  const run = openRuns(factory, name);
+  const state = new Map<string, unknown>();
+
+  const take = (changes: Iterable<[string, unknown]>): void => {
+    const before: Changes = new Map();
+    for (const [key, value] of changes) {
+      before.set(key, state.get(key));
+      if (value === undefined) state.delete(key);
+      else state.set(key, value);
+    }
+    onChange(before, state);
+  };
+  /** Reads everything; a value that has not changed stays the same object. */
+  const reload = async (): Promise<void> => {
+    const [keys, values] = await run((stored) => Promise.all([ask(stored.getAllKeys()), ask(stored.getAll())]));
+    const next = new Map(keys.map((key, at) => [key, values[at]]));
+    const all = [...new Set([...state.keys(), ...keys])];
+    take(all.filter((key) => !isSame(state.get(key), next.get(key))).map((key) => [key, next.get(key)]));
+  };
+
+  let tail: Promise<unknown> = reload();
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const done = tail.then(work);
+    tail = done.catch(() => undefined);
+    return done;
+  };
+  if (channel) {
+    channel.onmessage = ({ data }) => {
+      const { keys, ...message } = data as { keys?: string[] };
+      if (!keys) return onMessage(message);
+      // Read, since messages of several tabs may overtake each other.
+      const read = async (): Promise<void> => {
+        const values = await run((stored) => Promise.all(keys.map((key) => ask(stored.get(key)))));
+        take(keys.map((key, at) => [key, values[at]]));
+      };
+      inTurn(read).catch(() => undefined);
+    };
+  }
+  await tail;
+  return {
+    state,
+    commit: (build) =>
+      inTurn(async () => {
+        for (;;) {
+          const changes = build();
+          if (!changes?.size) return false;
+          const guarded = [...changes.keys()].filter((key) => !key.startsWith('d/'));
+          const isOurs = await run(async (stored) => {
+            const found = await Promise.all(guarded.map((key) => ask(stored.get(key))));
+            if (found.some((value, at) => !isSame(value, state.get(guarded[at]!)))) return false;
+            for (const [key, value] of changes) {
+              if (value === undefined) stored.delete(key);
+              else stored.put(value, key);
+            }
+            return true;
+          }, 'readwrite');
+          if (isOurs) {
+            channel?.postMessage({ keys: [...changes.keys()] });
+            take(changes);
+            return true;
+          }
+          await reload();
+        }
+      }),
+    post: (message) => channel?.postMessage(message),
+    close(isWiped) {
+      channel?.close();
+      run.close();
+      if (isWiped) factory.deleteDatabase(name);
+    },
+  };
+}
+
+interface Runs {
+  /** One transaction; `work` waits for nothing but its requests. Throws when it cannot be stored or read. */
+  <T>(work: (stored: Values) => Promise<T>, mode?: string): Promise<T>;
+  close: () => void;
+}
+
+function openRuns(factory: DatabaseFactory, name: string): Runs {
+  let opened: Promise<Database> | undefined;
+  let isClosed = false;
+  const leave = (): void => {
+    void opened?.then((database) => database.close()).catch(() => undefined);
+    opened = undefined;
+  };
+  const open = async (): Promise<Database> => {
+    const request = factory.open(name, 1);
+    request.onupgradeneeded = () => request.result.createObjectStore(VALUES);
+    const database = await ask(request);
+    database.onclose = database.onversionchange = leave;
+    return database;
+  };
+  const run = async <T>(work: (stored: Values) => Promise<T>, mode = 'readonly'): Promise<T> => {
+    for (let isLast = false; ; isLast = true) {
+      try {
+        if (isClosed) throw new Error('The local database is closed');
+        return await inTime((opened ??= open()).then((database) => transact(database, mode, work)));
+      } catch (error) {
+        // The connection may be the fault: browsers take it away from pages that sleep.
+        leave();
+        if (isLast || isFull(error)) throw error;
+      }
+    }
+  };
+  return Object.assign(run, {
+    close() {
+      isClosed = true;
+      leave();
+    },
+  });
+}
+
+/** What `work` makes of the values, once it is committed. */
+async function transact<T>(database: Database, mode: string, work: (stored: Values) => Promise<T>): Promise<T> {
+  const transaction = database.transaction(VALUES, mode);
+  // Some browsers end transactions by themselves.
+  const ended = new Promise<void>((resolve, reject) => {
+    transaction.oncomplete = () => resolve();
+    transaction.onabort = () => reject(transaction.error ?? new Error('The transaction was aborted'));
+  });
+  ended.catch(() => undefined);
+  const made = await work(transaction.objectStore(VALUES));
+  await ended;
+  return made;
+}

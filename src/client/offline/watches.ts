@@ -1,0 +1,149 @@
+import type { ApiError } from '../api-error.js';
+import type { FollowEvent } from '../stream.js';
+import type { Fields } from './change.js';
+import { readFilter } from './matching.js';
+import type { Doc } from './replica.js';
+import type { Plain, LocalSession, Tools } from './session.js';
+
+/** Which documents, and how they are shown. */
+export interface WatchOptions {
+  filter?: Fields;
+  fields?: readonly string[];
+  sort?: string | readonly string[];
+  limit?: number;
+  since?: string;
+  populate?: readonly string[];
+  onError?: (error: ApiError) => void;
+}
+
+/** What documents of a collection some options show, sorted. */
+type Select = (documents: ReadonlyMap<string, Doc>) => Doc[];
+
+export interface Watches {
+  /** Null for options that only the service can carry out. */
+  read: (options: WatchOptions) => Select | null;
+  follow: (collection: string) => unknown;
+  /** Something of a collection has changed. */
+  show: (collection: string) => void;
+  /** It is another user's. */
+  startOver: () => void;
+}
+
+/** Followers of what is on this device; where that ends, of the service. */
+export function openWatches(plain: Plain, tools: Tools, current: () => Promise<LocalSession | null>): Watches {
+  const watches = new Set<{ of: string; begin(): void; look(): void; clear(): void }>();
+
+  const read = ({ filter, fields, sort = '-createdAt', populate }: WatchOptions): Select | null => {
+    const plainFilter = filter && (tools.toPlain(filter, 'filter', true) as Fields);
+    const test = populate ? null : readFilter(plainFilter);
+    if (!test) return null;
+    const names = fields?.map((field) => field.split('.')[0]!);
+    const projected = new WeakMap<Doc, Doc>();
+    const project = (document: Doc): Doc => {
+      if (!names) return document;
+      const kept = projected.get(document) ?? pick(document, names);
+      projected.set(document, kept);
+      return kept;
+    };
+    return (documents) =>
+      tools.inOrder([...documents.values()].filter(test), typeof sort === 'string' ? [sort] : sort).map(project);
+  };
+
+  /** Shows what matches until it is told to stop, on the device as long as something is kept there. */
+  const watch = (
+    of: string,
+    select: Select,
+    show: (documents: Doc[]) => void,
+    followService: () => () => void,
+  ): (() => void) => {
+    let stop: (() => void) | undefined;
+    /** Undefined until it is open; null where this device keeps nothing. */
+    let session: LocalSession | null | undefined;
+    let last: Doc[] | undefined;
+    const each = {
+      of,
+      begin(): void {
+        stop?.();
+        stop = session = undefined;
+        void current().then(async (opened) => {
+          session = opened;
+          await opened?.want(of).catch(() => undefined);
+          each.look();
+        });
+      },
+      look(): void {
+        if (stop || session === undefined || !watches.has(each)) return;
+        if (!session || session.isOnline(of)) {
+          stop = followService();
+        } else if (session.isShown(of)) {
+          const next = select(session.shown(of));
+          if (last?.length === next.length && next.every((document, at) => document === last![at])) return;
+          show((last = next));
+        }
+      },
+      clear(): void {
+        if (last?.length) show([]);
+        last = undefined;
+      },
+    };
+    watches.add(each);
+    each.begin();
+    return () => {
+      watches.delete(each);
+      stop?.();
+    };
+  };
+
+  const changed = new Set<string>();
+  return {
+    read,
+    follow(of) {
+      const service = plain.collection(of).follow as never as Record<'set', (...words: unknown[]) => () => void> &
+        ((...words: unknown[]) => () => void);
+      const follow = (options: WatchOptions, listener: (event: FollowEvent<Doc>) => void): (() => void) => {
+        const select = options.since === undefined ? read(options) : null;
+        const followService = (): (() => void) => service(options, listener);
+        if (!select) return followService();
+        let told = new Map<string, Doc>();
+        const show = (documents: Doc[]): void => {
+          const next = new Map(documents.map((document) => [document._id, document]));
+          const at = new Date().toISOString();
+          for (const [id, document] of next) {
+            if (told.get(id) !== document) listener({ type: 'upsert', id, at, document });
+          }
+          for (const id of told.keys()) if (!next.has(id)) listener({ type: 'gone', id, at });
+          told = next;
+          listener({ type: 'ready' });
+        };
+        return watch(of, select, show, followService);
+      };
+      follow.set = (options: WatchOptions, show: (documents: Doc[]) => void): (() => void) => {
+        const select = read(options);
+        const followService = (): (() => void) => service.set(options, show);
+        if (!select) return followService();
+        return watch(of, (documents) => select(documents).slice(0, options.limit), show, followService);
+      };
+      return follow;
+    },
+    show(collection) {
+      // Several changes that come at once are shown at once.
+      if (changed.size === 0) {
+        setTimeout(() => {
+          const all = new Set(changed);
+          changed.clear();
+          for (const each of watches) if (all.has(each.of)) each.look();
+        });
+      }
+      changed.add(collection);
+    },
+    startOver() {
+      for (const each of watches) {
+        each.clear();
+        each.begin();
+      }
+    },
+  };
+}
+
+const pick = (document: Doc, names: readonly string[]): Doc =>
+  Object.fromEntries(Object.entries(document).filter(([name]) => name === '_id' || names.includes(name))) as Doc;
