@@ -41,13 +41,23 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'moving.md': Object.fromEntries(
     [
       'bsvc project create shop',
-      'firebase auth:export users.json --format=json',
-      'URL="https://firestore.googleapis.com/v1/projects/my-app/databases/(default)/documents"',
       `psql "$SUPABASE_DB_URL" -Atc 'select row_to_json(u) from auth.users u' > users.ndjson`,
       'mongoexport --uri "$PARSE_DB_URL" --collection _User --out users.ndjson',
       'mongoexport --uri "$MONGODB_URI" --collection posts --out posts.ndjson',
     ].map((line) => [line, 'needs the other service; test/cli/foreign-import.test.ts imports such files']),
   ),
+  'firestore.md': Object.fromEntries(
+    [
+      'firebase auth:export users.json --format=json',
+      'URL="https://firestore.googleapis.com/v1/projects/my-app/databases/(default)/documents"',
+    ].map((line) => [line, 'needs the other service; test/cli/foreign-import.test.ts imports such files']),
+  ),
+  'instantdb.md': {
+    '// export.mjs': 'needs the other service',
+    ['import { createCollection, eq, useLiveQuery } from ' + "'@tanstack/react-db';"]:
+      'needs TanStack DB; test/client/tanstack.test.ts does the same',
+  },
+  'realm.md': { '// notes.mjs': 'needs RxDB; test/client/rxdb.test.ts does the same' },
   'auth.md': {
     '$ bsvc user social google --client-id 1234.apps.googleusercontent.com \\': 'needs an account at Google',
     '$ bsvc user social apple --client-id com.shop.web --app-client-id com.shop.app \\':

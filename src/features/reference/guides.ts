@@ -116,9 +116,16 @@ const GUIDE_GROUPS: Readonly<Record<string, readonly Guide[]>> = {
   'Moving and comparing': [
     {
       name: 'moving',
-      title: 'Moving from Firebase, Supabase and others',
-      words: 'pocketbase, supabase, firebase, firestore, parse, appwrite',
+      title: 'Moving from Supabase, PocketBase and others',
+      words: 'pocketbase, supabase, parse, appwrite',
     },
+    { name: 'firestore', title: 'From Firestore', words: 'firebase, onsnapshot' },
+    {
+      name: 'realm',
+      title: 'From Realm and App Services',
+      words: 'mongodb realm, atlas app services, device sync, rxdb',
+    },
+    { name: 'instantdb', title: 'From InstantDB', words: 'instant, tanstack db, optimistic' },
     { name: 'migration', title: 'Migration from the hosted service', words: 'hosted, cloud' },
     { name: 'compare', title: 'Compare with other backends', words: 'alternatives, versus, vs, comparison' },
   ],

@@ -2,7 +2,7 @@ import { readPackageFile } from '../../package.js';
 import { GUIDES } from './guides.js';
 
 /** About other products: named at the end of the whole text, which stays below 200 kB. */
-const APART: ReadonlySet<string> = new Set(['compare', 'moving', 'migration']);
+const APART: ReadonlySet<string> = new Set(['compare', 'moving', 'firestore', 'realm', 'instantdb', 'migration']);
 
 const readGuide = (name: string): string => readPackageFile('templates', 'docs', `${name}.md`);
 

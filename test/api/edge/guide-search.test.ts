@@ -53,7 +53,10 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   react: 'react next.js vue react·native',
   declaration: 'ci',
   troubleshooting: 'troubleshooting errors',
-  moving: 'pocketbase supabase firebase parse',
+  moving: 'pocketbase supabase parse',
+  firestore: 'firebase firestore onsnapshot',
+  realm: 'realm device·sync rxdb',
+  instantdb: 'instantdb tanstack·db',
 };
 const QUESTIONS: readonly [typed: string, guide: string][] = [
   ...Object.entries(SUBJECTS).flatMap(([guide, words]) =>
