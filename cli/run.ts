@@ -12,7 +12,6 @@ import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from './v
 import { DEBUG_LEVELS, openContext, type GlobalOptions } from './shell/open-context.js';
 import { describeAuditEntry, isAudited } from './shell/record-audit.js';
 import { type Io, wantsColour, withoutControls } from './view/output.js';
-import { ensureWidth } from './view/ensure-width.js';
 import { conflict } from '../src/errors.js';
 import type { NewAuditEntry } from '../src/features/audit/audit-log.js';
 import { VERSION } from '../src/package.js';
@@ -327,4 +326,20 @@ function outputLost({ code = 'unknown' }: NodeJS.ErrnoException): Error {
 
 function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Of a terminal that says 0: one made by `ssh -tt` from cron, or by a container. */
+const UNKNOWN_WIDTH = 80;
+
+/** Gives a terminal's stream a width that one can divide by, for tables, spinners and prompts alike. */
+function ensureWidth(stream: Io['stdout'] | Io['stderr']): void {
+  if (!stream.isTTY) return;
+  let told = (stream as Io['stdout']).columns;
+  // The stream itself writes it again when the window changes.
+  Object.defineProperty(stream, 'columns', {
+    configurable: true,
+    enumerable: true,
+    get: () => (told === 0 ? UNKNOWN_WIDTH : told),
+    set: (columns: number) => void (told = columns),
+  });
 }

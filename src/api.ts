@@ -44,19 +44,19 @@ import { SERVICE_ROUTES } from './features/series/service-routes.js';
 import { DELIVERY_ROUTES, WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
 import { watchUnindexedReads } from './features/collections/indexes/unindexed-reads.js';
 import { OPERATORS_TENANT, tenantOf } from './http/admission/tenants.js';
-import { accessLog } from './http/access-log.js';
+import { accessLog } from './http/observe-requests.js';
 import { answerRequests } from './http/answer-requests.js';
 import { allowOrigins } from './http/allow-origins.js';
 import { readClientAddress } from './http/requests/client-address.js';
 import { rejectSurplus } from './http/bound-connections.js';
 import { openKoa } from './http/koa.js';
-import { measureRequests } from './http/measure-requests.js';
+import { measureRequests } from './http/observe-requests.js';
 import { requestId } from './http/requests/request-id.js';
 import type { RouteList } from './http/routes/route.js';
 import { mountRoutes } from './http/routes/mount-routes.js';
 import { securityHeaders } from './http/replies/security-headers.js';
 import { servePublicFolder } from './http/public-folder/serve-public-folder.js';
-import { traceRequests } from './http/trace-requests.js';
+import { traceRequests } from './http/observe-requests.js';
 
 /**
  * Every route of the service, feature by feature, in the order in which readers meet it: what applications call, then

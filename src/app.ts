@@ -19,7 +19,6 @@ import { openOutbound, type Outbound } from './platform/network/outbound.js';
 import { openPasswords, type Passwords } from './platform/secrets/password.js';
 import { openLimits, type RateLimits } from './platform/rate-limit/open-limits.js';
 import { openHints, type Hints } from './platform/processes/hints.js';
-import { openReadiness, type Readiness } from './platform/processes/readiness.js';
 import { openOwnCode, type OwnCode } from './platform/processes/own-code.js';
 import type { RedisConnection } from './platform/redis/redis.js';
 import { openSecretBox, type SecretBox } from './platform/secrets/secret-box.js';
@@ -155,4 +154,16 @@ async function openOwnKey({ dataDir }: Config, db: Database): Promise<() => stri
 async function connectRedis(url: string, log: Logger): Promise<RedisConnection> {
   const { openRedis } = await import('./platform/redis/redis.js');
   return openRedis(url, log);
+}
+
+/** The state that a load balancer asks for before it sends requests: wanted or not. */
+interface Readiness {
+  isReady(): boolean;
+  /** Ends readiness for good. */
+  end(): void;
+}
+
+function openReadiness(): Readiness {
+  let ready = true;
+  return { isReady: () => ready, end: () => void (ready = false) };
 }

@@ -26,7 +26,7 @@ import { deliverWebhook } from './features/webhooks/deliveries/deliver-webhook.j
 import { removeOldDeliveriesJob } from './features/webhooks/deliveries/remove-old-deliveries.job.js';
 import { sweepWebhooksJob } from './features/webhooks/outbox/sweep-webhooks.job.js';
 import type { AnyJobDefinition } from './platform/jobs/job.js';
-import { removeExpiredJobsJob } from './platform/jobs/remove-expired-jobs.job.js';
+import { removeExpiredJobsJob } from './platform/jobs/manage-jobs.js';
 import { openRunner } from './platform/jobs/runner.js';
 import { startSchedules, type Schedule } from './platform/jobs/schedules.js';
 

@@ -6,11 +6,27 @@ export const ROOT_EXAMPLES = [
   'bsvc collection add posts --project shop --field title:String!',
 ];
 
-/** A command that a module has alone, or by its name in it. */
+/** A command that a module has alone. */
 const command = (name: string, summary: string, load: CommandEntry['load']): CommandEntry => ({ name, summary, load });
-const oneOf =
-  <Part extends string>(load: () => Promise<{ default: Record<Part, LoadedCommand> }>, part: NoInfer<Part>) =>
-  async (): Promise<{ default: LoadedCommand }> => ({ default: (await load()).default[part] });
+/** The same for the commands of one module, by their names in it. */
+const commandsOf =
+  <Name extends string>(load: () => Promise<{ default: Record<Name, LoadedCommand> }>) =>
+  (name: Name, summary: string): CommandEntry =>
+    command(name, summary, async () => ({ default: (await load()).default[name] }));
+
+const byokCommand = commandsOf(() => import('./byok.js'));
+const byokBucketCommand = commandsOf(() => import('./byok-bucket.js'));
+const collectionCommand = commandsOf(() => import('./collection.js'));
+const hookCommand = commandsOf(() => import('./hook.js'));
+const keyCommand = commandsOf(() => import('./key.js'));
+const mailCommand = commandsOf(() => import('./mail.js'));
+const mailTemplateCommand = commandsOf(() => import('./mail-template.js'));
+const operatorCommand = commandsOf(() => import('./operator.js'));
+const projectCommand = commandsOf(() => import('./project.js'));
+const scheduleCommand = commandsOf(() => import('./schedule.js'));
+const schemaCommand = commandsOf(() => import('./schema.js'));
+const userCommand = commandsOf(() => import('./user.js'));
+const webhookCommand = commandsOf(() => import('./webhook.js'));
 
 /**
  * Every command of bsvc, in the groups of `bsvc --help`. Modules are imported when they run, so that it starts at once.
@@ -24,47 +40,15 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       summary: 'projects: one per application',
       examples: ['bsvc project create shop', 'bsvc project list', 'bsvc project update shop --plan pro'],
       commands: [
-        command(
-          'create',
-          'create a project with its first keys',
-          oneOf(() => import('./project.js'), 'create'),
-        ),
-        command(
-          'list',
-          'list projects',
-          oneOf(() => import('./project.js'), 'list'),
-        ),
-        command(
-          'show',
-          'show one project',
-          oneOf(() => import('./project.js'), 'show'),
-        ),
-        command(
-          'update',
-          'change name, plan, allowed domains or limits',
-          oneOf(() => import('./project.js'), 'update'),
-        ),
+        projectCommand('create', 'create a project with its first keys'),
+        projectCommand('list', 'list projects'),
+        projectCommand('show', 'show one project'),
+        projectCommand('update', 'change name, plan, allowed domains or limits'),
         command('export', 'write a project as a bsvc.yaml file', () => import('./project-export.js')),
-        command(
-          'brief',
-          'show a project on one page, for coding agents',
-          oneOf(() => import('./project.js'), 'brief'),
-        ),
-        command(
-          'delete',
-          'delete a project and everything in it',
-          oneOf(() => import('./project.js'), 'remove'),
-        ),
-        command(
-          'usage',
-          'show the usage of a project’s limits',
-          oneOf(() => import('./project.js'), 'usage'),
-        ),
-        command(
-          'recount',
-          'recount the usage of quotas',
-          oneOf(() => import('./project.js'), 'recount'),
-        ),
+        projectCommand('brief', 'show a project on one page, for coding agents'),
+        projectCommand('delete', 'delete a project and everything in it'),
+        projectCommand('usage', 'show the usage of a project’s limits'),
+        projectCommand('recount', 'recount the usage of quotas'),
       ],
     },
     {
@@ -72,26 +56,10 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       summary: 'API keys of a project',
       examples: ['bsvc key list --project shop', 'bsvc key rotate --project shop --type secret --grace 24h'],
       commands: [
-        command(
-          'list',
-          'list keys by id and last characters',
-          oneOf(() => import('./key.js'), 'list'),
-        ),
-        command(
-          'create',
-          'create another key, shown once',
-          oneOf(() => import('./key.js'), 'create'),
-        ),
-        command(
-          'rotate',
-          'create a new key, the old ones expire',
-          oneOf(() => import('./key.js'), 'rotate'),
-        ),
-        command(
-          'revoke',
-          'revoke a key',
-          oneOf(() => import('./key.js'), 'revoke'),
-        ),
+        keyCommand('list', 'list keys by id and last characters'),
+        keyCommand('create', 'create another key, shown once'),
+        keyCommand('rotate', 'create a new key, the old ones expire'),
+        keyCommand('revoke', 'revoke a key'),
       ],
     },
     command('apply', 'apply a bsvc.yaml file', () => import('./apply.js')),
@@ -111,28 +79,12 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       ],
       commands: [
         command('add', 'register a collection', () => import('./collection/add.js')),
-        command(
-          'list',
-          'list collections',
-          oneOf(() => import('./collection.js'), 'list'),
-        ),
-        command(
-          'show',
-          'show fields and rules of a collection',
-          oneOf(() => import('./collection.js'), 'show'),
-        ),
+        collectionCommand('list', 'list collections'),
+        collectionCommand('show', 'show fields and rules of a collection'),
         command('edit', 'change fields, indexes and the change log', () => import('./collection/edit.js')),
         command('rls', 'set who may access a collection: RLS or rules', () => import('./collection/rls.js')),
-        command(
-          'rename',
-          'rename a collection',
-          oneOf(() => import('./collection.js'), 'rename'),
-        ),
-        command(
-          'drop',
-          'drop a collection and its documents',
-          oneOf(() => import('./collection.js'), 'drop'),
-        ),
+        collectionCommand('rename', 'rename a collection'),
+        collectionCommand('drop', 'drop a collection and its documents'),
       ],
     },
     {
@@ -143,8 +95,8 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         'bsvc schema apply schema.json --project shop --dry-run',
       ],
       commands: [
-        command('export', 'write the collections of a project as JSON', () => import('./schema/export.js')),
-        command('apply', 'make the collections of a project match a file', () => import('./schema/apply.js')),
+        schemaCommand('export', 'write the collections of a project as JSON'),
+        schemaCommand('apply', 'make the collections of a project match a file'),
       ],
     },
     {
@@ -174,26 +126,10 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         'bsvc hook test orders.create --project shop',
       ],
       commands: [
-        command(
-          'add',
-          'call your code at an event',
-          oneOf(() => import('./hook.js'), 'add'),
-        ),
-        command(
-          'list',
-          'list hooks with their last calls',
-          oneOf(() => import('./hook.js'), 'list'),
-        ),
-        command(
-          'remove',
-          'remove a hook',
-          oneOf(() => import('./hook.js'), 'remove'),
-        ),
-        command(
-          'test',
-          'call a hook or a schedule once and show the response',
-          oneOf(() => import('./hook.js'), 'test'),
-        ),
+        hookCommand('add', 'call your code at an event'),
+        hookCommand('list', 'list hooks with their last calls'),
+        hookCommand('remove', 'remove a hook'),
+        hookCommand('test', 'call a hook or a schedule once and show the response'),
       ],
     },
     {
@@ -204,21 +140,9 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         'bsvc schedule list --project shop',
       ],
       commands: [
-        command(
-          'add',
-          'call your code at certain times',
-          oneOf(() => import('./schedule.js'), 'add'),
-        ),
-        command(
-          'list',
-          'list schedules with their last calls',
-          oneOf(() => import('./schedule.js'), 'list'),
-        ),
-        command(
-          'remove',
-          'remove a schedule',
-          oneOf(() => import('./schedule.js'), 'remove'),
-        ),
+        scheduleCommand('add', 'call your code at certain times'),
+        scheduleCommand('list', 'list schedules with their last calls'),
+        scheduleCommand('remove', 'remove a schedule'),
       ],
     },
     {
@@ -230,46 +154,14 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         'bsvc webhook deliveries 665f1c2e9b1d8a0012ab34cd --project shop --state failed',
       ],
       commands: [
-        command(
-          'add',
-          'register a webhook, shows its secret once',
-          oneOf(() => import('./webhook.js'), 'add'),
-        ),
-        command(
-          'list',
-          'list webhooks',
-          oneOf(() => import('./webhook.js'), 'list'),
-        ),
-        command(
-          'edit',
-          'change address or events, enable, disable',
-          oneOf(() => import('./webhook.js'), 'edit'),
-        ),
-        command(
-          'remove',
-          'remove a webhook',
-          oneOf(() => import('./webhook.js'), 'remove'),
-        ),
-        command(
-          'test',
-          'send test.ping and show the response',
-          oneOf(() => import('./webhook.js'), 'test'),
-        ),
-        command(
-          'deliveries',
-          'list deliveries and attempts',
-          oneOf(() => import('./webhook.js'), 'deliveries'),
-        ),
-        command(
-          'replay',
-          'send a delivery again',
-          oneOf(() => import('./webhook.js'), 'replay'),
-        ),
-        command(
-          'rotate-secret',
-          'create a new secret, the old one expires',
-          oneOf(() => import('./webhook.js'), 'rotateSecret'),
-        ),
+        webhookCommand('add', 'register a webhook, shows its secret once'),
+        webhookCommand('list', 'list webhooks'),
+        webhookCommand('edit', 'change address or events, enable, disable'),
+        webhookCommand('remove', 'remove a webhook'),
+        webhookCommand('test', 'send test.ping and show the response'),
+        webhookCommand('deliveries', 'list deliveries and attempts'),
+        webhookCommand('replay', 'send a delivery again'),
+        webhookCommand('rotate-secret', 'create a new secret, the old one expires'),
       ],
     },
     command('generate', 'write types, API document or client for an app', () => import('./generate.js')),
@@ -300,26 +192,10 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         'bsvc operator token ann@example.com --quiet',
       ],
       commands: [
-        command(
-          'add',
-          'add an operator, or set the password of one',
-          oneOf(() => import('./operator.js'), 'add'),
-        ),
-        command(
-          'list',
-          'list operators',
-          oneOf(() => import('./operator.js'), 'list'),
-        ),
-        command(
-          'token',
-          'create a token, list or revoke sessions and tokens',
-          oneOf(() => import('./operator.js'), 'token'),
-        ),
-        command(
-          'remove',
-          'remove an operator',
-          oneOf(() => import('./operator.js'), 'remove'),
-        ),
+        operatorCommand('add', 'add an operator, or set the password of one'),
+        operatorCommand('list', 'list operators'),
+        operatorCommand('token', 'create a token, list or revoke sessions and tokens'),
+        operatorCommand('remove', 'remove an operator'),
       ],
     },
     {
@@ -339,41 +215,13 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         'bsvc user disable ann@example.com --project shop',
       ],
       commands: [
-        command(
-          'list',
-          'list users, or show one with roles, MFA and identities',
-          oneOf(() => import('./user.js'), 'list'),
-        ),
-        command(
-          'create',
-          'create an account, or invite a user by email',
-          oneOf(() => import('./user.js'), 'create'),
-        ),
-        command(
-          'update',
-          'change roles, enable the account, reset MFA',
-          oneOf(() => import('./user.js'), 'update'),
-        ),
-        command(
-          'set-password',
-          'set a user’s password',
-          oneOf(() => import('./user.js'), 'setPassword'),
-        ),
-        command(
-          'disable',
-          'disable an account, its sessions end',
-          oneOf(() => import('./user.js'), 'disable'),
-        ),
-        command(
-          'sessions',
-          'list or revoke a user’s sessions',
-          oneOf(() => import('./user.js'), 'sessions'),
-        ),
-        command(
-          'delete',
-          'delete an account, with --erase all data of the user',
-          oneOf(() => import('./user.js'), 'remove'),
-        ),
+        userCommand('list', 'list users, or show one with roles, MFA and identities'),
+        userCommand('create', 'create an account, or invite a user by email'),
+        userCommand('update', 'change roles, enable the account, reset MFA'),
+        userCommand('set-password', 'set a user’s password'),
+        userCommand('disable', 'disable an account, its sessions end'),
+        userCommand('sessions', 'list or revoke a user’s sessions'),
+        userCommand('delete', 'delete an account, with --erase all data of the user'),
         command('social', 'set up sign-in with Google, GitHub or another', () => import('./user/social.js')),
       ],
     },
@@ -386,29 +234,17 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         'bsvc mail template list --project shop',
       ],
       commands: [
-        command('test', 'send a test mail', () => import('./mail/test.js')),
-        command('logs', 'list the latest mails', () => import('./mail/logs.js')),
-        command('outbox', 'show mails that were stored instead of sent', () => import('./mail/outbox.js')),
+        mailCommand('test', 'send a test mail'),
+        mailCommand('logs', 'list the latest mails'),
+        mailCommand('outbox', 'show mails that were stored instead of sent'),
         {
           name: 'template',
           summary: 'templates of a project',
           examples: ['bsvc mail template set welcome --project shop --subject "Hello {{name}}" --text welcome.txt'],
           commands: [
-            command(
-              'list',
-              'list templates, or show one',
-              oneOf(() => import('./mail-template.js'), 'list'),
-            ),
-            command(
-              'set',
-              'store or replace a template',
-              oneOf(() => import('./mail-template.js'), 'set'),
-            ),
-            command(
-              'remove',
-              'remove a template of the project',
-              oneOf(() => import('./mail-template.js'), 'remove'),
-            ),
+            mailTemplateCommand('list', 'list templates, or show one'),
+            mailTemplateCommand('set', 'store or replace a template'),
+            mailTemplateCommand('remove', 'remove a template of the project'),
           ],
         },
       ],
@@ -418,41 +254,17 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       summary: 'a project’s own mail and storage credentials',
       examples: ['bsvc byok set --project shop --mail-key-stdin < key.txt', 'bsvc byok show --project shop'],
       commands: [
-        command(
-          'set',
-          'store the project’s own mail provider key',
-          oneOf(() => import('./byok.js'), 'set'),
-        ),
-        command(
-          'show',
-          'show the credentials, masked',
-          oneOf(() => import('./byok.js'), 'show'),
-        ),
-        command(
-          'clear',
-          'remove the credentials',
-          oneOf(() => import('./byok.js'), 'clear'),
-        ),
+        byokCommand('set', 'store the project’s own mail provider key'),
+        byokCommand('show', 'show the credentials, masked'),
+        byokCommand('clear', 'remove the credentials'),
         {
           name: 'bucket',
           summary: 'a project’s own bucket for files',
           examples: ['bsvc byok bucket show --project shop', 'bsvc byok bucket show --project shop --check'],
           commands: [
-            command(
-              'set',
-              'store new files in the project’s own bucket',
-              oneOf(() => import('./byok-bucket.js'), 'set'),
-            ),
-            command(
-              'show',
-              'show or check the bucket, set its CORS rules',
-              oneOf(() => import('./byok-bucket.js'), 'show'),
-            ),
-            command(
-              'clear',
-              'remove the bucket',
-              oneOf(() => import('./byok-bucket.js'), 'clear'),
-            ),
+            byokBucketCommand('set', 'store new files in the project’s own bucket'),
+            byokBucketCommand('show', 'show or check the bucket, set its CORS rules'),
+            byokBucketCommand('clear', 'remove the bucket'),
           ],
         },
       ],

@@ -310,4 +310,4 @@ const recount = defineCommand({
   },
 });
 
-export default { create, list: listAll, show, update, brief, remove, usage, recount };
+export default { create, list: listAll, show, update, brief, delete: remove, usage, recount };

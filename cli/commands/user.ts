@@ -375,4 +375,4 @@ const remove = defineUserCommand({
   },
 });
 
-export default { list: listAll, create, update, setPassword: changePassword, disable, sessions, remove };
+export default { list: listAll, create, update, 'set-password': changePassword, disable, sessions, delete: remove };

@@ -340,4 +340,4 @@ const replay = defineProjectCommand({
   },
 });
 
-export default { add, list: listAll, edit, remove, test, deliveries, replay, rotateSecret: replaceSecret };
+export default { add, list: listAll, edit, remove, test, deliveries, replay, 'rotate-secret': replaceSecret };

@@ -21,16 +21,15 @@ import { checkChanges } from './check-changes.js';
 import { checkExposed } from './check-access.js';
 import { checkAccessRules } from './check-rules.js';
 import { checkClock } from './check-clock.js';
-import { checkConsole } from './check-console.js';
-import { checkCookies } from './check-cookies.js';
 import { checkStore } from './check-store.js';
 import { checkRetained } from './retained-data.js';
 import { checkCache, checkListener, checkMail } from './check-neighbours.js';
 import { checkBackups } from './check-backups.js';
-import { diagnoseBucket } from './diagnose-bucket.js';
 import { EXIT, presentFailure } from '../view/exit.js';
 import { countOf, presentBytes } from '../view/present-amount.js';
 import { formatDuration, type Rate } from '../../src/config/setting-readers.js';
+import { isIPv4 } from 'node:net';
+import { checkBucket, SOME_ORIGIN, type BucketCheck } from '../../src/features/files/bucket/check-bucket.js';
 
 /** The number of records of a kind that are searched for one that holds a secret. */
 const SAMPLED_RECORDS = 50;
@@ -233,3 +232,70 @@ function checkLimits(config: Pick<Config, 'rateLimit' | 'userRateLimit' | 'authR
 function say(rate: Rate | null, what: string): string {
   return rate ? `${rate.count} ${what} in ${formatDuration(rate.windowMs)}` : `any number of ${what}`;
 }
+
+/**
+ * Looks whether operators sign in at the console over a network without TLS. A warning only: something in front may
+ * end TLS without telling. No check where the console is off.
+ */
+function checkConsole({ console, host, publicUrl }: Config): CheckResult[] {
+  if (!console) return [];
+  if (publicUrl?.startsWith('https:')) return [passed('console', `${publicUrl}/console, by https`)];
+  if (isLoopback(host)) return [passed('console', 'for this machine alone')];
+  return [
+    {
+      ...passed('console', `listens on ${host}, and no https address is known`),
+      hint: 'Passwords of operators cross the network in the clear: set BSVC_PUBLIC_URL to the https address of the proxy in front, or BSVC_CONSOLE=off.',
+    },
+  ];
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+}
+
+const MAX_NAMED = 5;
+
+/**
+ * Looks, where cookies go to other sites, for projects that admit every origin: their pages' cookies do not count. No
+ * check where cookies stay at home.
+ */
+async function checkCookies(app: App): Promise<CheckResult[]> {
+  if (!app.config.crossSiteCookies) return [];
+  const open = (await listProjects(app)).filter(({ allowedDomains }) => allowedDomains.includes('*'));
+  if (open.length === 0) return [passed('cross-site cookies', 'every project names the origins that may use them')];
+  const names = open.slice(0, MAX_NAMED).map(({ name }) => name);
+  const shown = `${names.join(', ')}${open.length > MAX_NAMED ? ', …' : ''}`;
+  return [
+    failed(
+      'cross-site cookies',
+      `they do not count for projects that admit every origin (*): ${shown}`,
+      `Name the origins of its pages: bsvc project update ${names[0]!} --allowed-domain https://app.example.com`,
+    ),
+  ];
+}
+
+/**
+ * Tests of the service's own bucket, under the names `bucket: …`; none when files are kept in the data directory. With
+ * `fix`, pages of every origin are let in when none are.
+ */
+async function diagnoseBucket(app: App, options: { fix: boolean }): Promise<BucketCheckLine[]> {
+  const store = await app.files.openPlatformBucket();
+  if (!store) return [];
+  let checks = await checkBucket(store, SOME_ORIGIN);
+  if (options.fix && checks.some(({ name, ok }) => name === 'cors' && !ok)) {
+    try {
+      await store.applyCors(['*']);
+      checks = await checkBucket(store, SOME_ORIGIN);
+    } catch (error) {
+      const cors = checks.find(({ name }) => name === 'cors')!;
+      cors.detail = `${cors.detail}; setting the rules failed: ${(error as Error).message}`;
+    }
+  }
+  return checks.map((check) => ({
+    ...check,
+    name: `bucket: ${check.name}`,
+    hint: check.hint && check.name === 'cors' ? `${check.hint} "bsvc doctor --fix" does so.` : check.hint,
+  }));
+}
+
+type BucketCheckLine = Omit<BucketCheck, 'name'> & { name: string };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Chalk } from 'chalk';
 import { drawTable } from '../../cli/view/table.js';
-import { presentProgress } from '../../cli/view/present-progress.js';
+import { presentProgress } from '../../cli/view/output.js';
 import { openCliHome } from '../helpers/run-cli.js';
 
 const home = openCliHome();

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { expect, it } from 'vitest';
 import { openKoa } from '../../src/http/koa.js';
-import { parseQuery } from '../../src/http/requests/parse-query.js';
+import { parseQuery } from '../../src/http/koa.js';
 import { watchEventLoop } from '../helpers/event-loop.js';
 import { listen } from '../helpers/listen.js';
 import { openRandom } from '../helpers/random.js';

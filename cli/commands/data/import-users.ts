@@ -4,7 +4,6 @@ import { importUsers } from '../../../src/features/users/imports/import-users.js
 import { chooseProject } from '../../ask/choose-project.js';
 import { readForeignUser, USER_SOURCES, type UserSource } from '../../formats/foreign/foreign-user.js';
 import { openPocketBase } from '../../formats/foreign/pocketbase.js';
-import { readHashConfig } from '../../formats/foreign/read-hash-config.js';
 import { storeInBatches, type ForeignEntry } from '../../formats/foreign/store-in-batches.js';
 import { readJson } from '../../formats/json.js';
 import { readNdjson } from '../../formats/ndjson.js';
@@ -130,4 +129,28 @@ async function* readValues(
   } finally {
     pocketBase.close();
   }
+}
+
+/**
+ * The password hash parameters of a Firebase project, from the text that its console shows (`base64_signer_key: …,`) or
+ * the same names as JSON.
+ */
+function readHashConfig(path: string, text: string): FirebaseScryptParameters {
+  const parameter = (name: string): string => {
+    const [, value] = new RegExp(`"?${name}"?\\s*[:=]\\s*"?([A-Za-z0-9+/=_-]+)"?`).exec(text) ?? [];
+    if (value === undefined) {
+      throw new UsageError(
+        `--hash-config ${path}: there is no ${name}. Firebase shows it under Authentication, Users.`,
+      );
+    }
+    return value;
+  };
+  const algorithm = parameter('algorithm').toUpperCase();
+  if (algorithm !== 'SCRYPT') throw new UsageError(`--hash-config ${path}: the algorithm ${algorithm} is not SCRYPT.`);
+  return {
+    signerKey: Buffer.from(parameter('base64_signer_key'), 'base64'),
+    saltSeparator: Buffer.from(parameter('base64_salt_separator'), 'base64'),
+    rounds: Number(parameter('rounds')),
+    memCost: Number(parameter('mem_cost')),
+  };
 }

@@ -30,7 +30,6 @@ import { databaseInAddress } from '../../config/setting-readers.js';
 import { type AppError, conflict, invalid, unavailable } from '../../errors.js';
 import { addressOf, ownTurn } from '../../scheduler.js';
 import { makeDirectory, syncPath } from '../durable-files.js';
-import { readSize, type CollectionSize } from './collection-size.js';
 import { loadDriver } from './mongodb-driver.js';
 import { replayInTransaction } from './mongodb-replay.js';
 import { transformAlone, transformInTransaction } from './mongodb-transform.js';
@@ -426,4 +425,14 @@ export async function repairStore(
 export async function verifyUnopened({ dataDir }: Config, options: VerifyOptions): Promise<string[]> {
   const { verifyDataFile } = await import('../../engine/index.js');
   return verifyDataFile(dataDir, options);
+}
+
+interface CollectionSize {
+  documents: number;
+  bytes: number;
+}
+
+/** Reads the answer to `collStats`, in which figures are absent for a collection that does not exist. */
+function readSize({ count, size }: Document): CollectionSize {
+  return { documents: Number(count ?? 0), bytes: Number(size ?? 0) };
 }

@@ -1,7 +1,8 @@
 import { missing } from '../../errors.js';
 import { findObjectId } from '../ids.js';
-import { jobStore, type JobRecord } from './job.js';
+import { jobStore, type JobRecord, type JobDefinition } from './job.js';
 import type { JobDependencies } from './job-queue.js';
+import { isClockSteady } from '../database/clock-drift.js';
 
 export type JobState = JobRecord['state'];
 export const JOB_STATES: readonly JobState[] = ['queued', 'running', 'dead', 'done'];
@@ -75,3 +76,11 @@ export function presentJob(job: JobRecord) {
     updatedAt: job.updatedAt.toISOString(),
   };
 }
+
+export const removeExpiredJobsJob: JobDefinition<JobDependencies> = {
+  name: 'jobs.removeExpired',
+  retry: { delaysMs: [60_000] },
+  async run(deps) {
+    if (await isClockSteady(deps)) await removeExpiredJobs(deps);
+  },
+};

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { jobStore, type JobContext } from '../../../src/platform/jobs/job.js';
 import { removeExpiredJobs } from '../../../src/platform/jobs/manage-jobs.js';
-import { removeExpiredJobsJob } from '../../../src/platform/jobs/remove-expired-jobs.job.js';
+import { removeExpiredJobsJob } from '../../../src/platform/jobs/manage-jobs.js';
 import { extendLease } from '../../../src/platform/jobs/complete-job.js';
 import { eventually } from '../../helpers/eventually.js';
 import { defineJob, gate, openJobWorld, type JobWorld } from '../../helpers/job-world.js';

@@ -6,9 +6,9 @@ import type { Collection } from '../../../../src/features/collections/collection
 import { deleteDocument, trashDocument } from '../../../../src/features/documents/write/trash-document.js';
 import { insertDocument } from '../../../../src/features/documents/write/insert-document.js';
 import { purgeTrash } from '../../../../src/features/documents/bulk/remove-old-documents.job.js';
-import { removeAttached, sweepAttached } from '../../../../src/features/files/attached/sweep-attached.js';
+import { removeAttached, sweepAttached } from '../../../../src/features/files/attached/attached.job.js';
 import { type FileRecord, fileStore, filesOf } from '../../../../src/features/files/file.js';
-import { sweepUploads } from '../../../../src/features/files/uploads/sweep-uploads.js';
+import { sweepUploads } from '../../../../src/features/files/uploads/sweep-uploads.job.js';
 import { uploadFile } from '../../../../src/features/files/uploads/receive-upload.js';
 import type { Project } from '../../../../src/features/projects/project.js';
 import { openJobQueue } from '../../../../src/platform/jobs/job-queue.js';

@@ -13,7 +13,7 @@ import {
   type SignedUpload,
 } from '../../../../src/features/files/uploads/receive-signed-upload.js';
 import { requestUpload } from '../../../../src/features/files/uploads/request-upload.js';
-import { sweepUploads } from '../../../../src/features/files/uploads/sweep-uploads.js';
+import { sweepUploads } from '../../../../src/features/files/uploads/sweep-uploads.job.js';
 import { discardUpload, uploadFile } from '../../../../src/features/files/uploads/receive-upload.js';
 import { forgetMarks, readUsage, usageStore } from '../../../../src/features/files/usage-store.js';
 import type { Project } from '../../../../src/features/projects/project.js';
