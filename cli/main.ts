@@ -32,7 +32,7 @@ void run(process.argv.slice(2), {
 }).then((exitCode) => {
   // Ends although something may still hold the event loop, but not before a pipe has taken what was written.
   process.stdout.on('error', () => end(exitCode));
-  // A terminal or pipe that takes nothing more holds up no process that was told to stop.
+  // A terminal or pipe that takes nothing more does not hold up a process that was asked to stop.
   const onStop = (): unknown => setTimeout(() => end(exitCode), FLUSH_PATIENCE_MS);
   if (stop.signal.aborted) onStop();
   else stop.signal.addEventListener('abort', onStop);

@@ -16,7 +16,7 @@ import { conflict } from '../src/errors.js';
 import type { NewAuditEntry } from '../src/features/audit/audit-log.js';
 import { VERSION } from '../src/package.js';
 
-/** A command that ignores being told to stop is left alone after this time. */
+/** A command that ignores being asked to stop is left alone after this time. */
 const STOP_PATIENCE_MS = 2000;
 
 /** Runs one command line and answers the exit code (cli.md). Never throws, never ends the process. */
@@ -173,7 +173,7 @@ async function askForArguments(
   }
 }
 
-/** Waits for a step of a command, but not for ever once it is told to stop. */
+/** Waits for a step of a command, but not for ever once it is asked to stop. */
 async function orInterrupted<T>(work: T | Promise<T>, stop: AbortSignal): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   let onStop: (() => void) | undefined;

@@ -45,7 +45,7 @@ export interface App {
   readonly hints: Hints;
   readonly metrics: Metrics;
   readonly readiness: Readiness;
-  /** Null unless an SDK of OpenTelemetry is there to take what it is told. */
+  /** Null unless an SDK of OpenTelemetry is there to record traces. */
   readonly telemetry: Telemetry | null;
   readonly backgroundTasks: BackgroundTasks;
   readonly outbound: Outbound;

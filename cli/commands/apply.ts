@@ -96,7 +96,7 @@ export default defineCommand({
 
 /**
  * Carries the plans out on a store that is thrown away, which has the projects as they are but without documents, and
- * looks at the stored documents of what changes: a mistake is told before anything is done.
+ * looks at the stored documents of what changes: errors are reported before anything is changed.
  */
 async function rehearse(
   context: Context,

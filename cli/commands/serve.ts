@@ -92,7 +92,7 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
   const first = empty ? await createFirstProject(context, app) : null;
   const server =
     config.processes > 1 ? await startProcesses(config.processes, app) : await listen(app, config, input.noWorker);
-  // One that has no port to listen on is told that alone.
+  // Without a port, report only that.
   if (mark.others.length > 0) app.log.warn({ processes: mark.others }, TWO_SERVICES);
   const isSocket = unixSocketOf(config.host) !== null;
   const url = serviceAddress(isSocket ? config : { ...config, port: Number(new URL(server.url).port || 80) });

@@ -124,12 +124,12 @@ export interface Definition<P extends Parameters> {
   /** Two or three lines that can be pasted. */
   examples: readonly string[];
   parameters?: P;
-  /** Runs until it is told to stop, and then ends by itself (`serve`, `worker`). */
+  /** Runs until it is asked to stop, and then ends by itself (`serve`, `worker`). */
   service?: boolean;
   /** Changes what is stored: every run is recorded in the audit log, or those whose input says that it will. */
   audited?: boolean | ((input: Input<P>) => boolean);
   /**
-   * The loss, where a run takes away for good what no other command brings back (decision 54): it is told and asked
+   * The loss, where a run deletes permanently what no other command restores (decision 54): it is shown and confirmed
    * for before `run`. `at times` where only the work finds out; it then calls `context.confirm`. Brings `--yes` along.
    */
   destroys?: ((input: Input<P>) => Loss) | 'at times';

@@ -30,7 +30,7 @@ export interface Context {
  */
 export type Purpose = 'command' | 'service' | 'migrating service' | 'migration' | 'diagnosis';
 
-/** Something that goes for good, and the name that a person types to agree. */
+/** Something that is deleted permanently, and the name to type for confirmation. */
 export interface Loss {
   /** A sentence, or several. */
   what: string;

@@ -98,7 +98,7 @@ export function openContext(
   };
 }
 
-/** A command that only reads makes no store: a mistyped directory is to be told, not filled. */
+/** A command that only reads makes no store: a mistyped directory is reported, not filled. */
 async function requireStore({ mongodbUri, dataDir }: Config): Promise<void> {
   if (mongodbUri !== null) return;
   const { hasStore } = await import('../../src/platform/database/database.js');

@@ -5,7 +5,7 @@ import { findServedAddress } from '../../src/platform/database/serving-mark.js';
 
 const OWN_MACHINE: ReadonlySet<string> = new Set(['127.0.0.1', '::1', '0.0.0.0', '::']);
 
-/** Where people reach the service of an app: as the one that is running has told, else by the settings. */
+/** The public address of the service: as the running process has published it, otherwise from the settings. */
 export async function findServiceAddress({ config, db }: App): Promise<string> {
   const served = config.publicUrl === null ? await findServedAddress(db, config.dataDir) : null;
   return served ?? serviceAddress(config);

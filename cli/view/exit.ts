@@ -20,7 +20,7 @@ export class UsageError extends Error {
   }
 }
 
-/** The person pressed Ctrl-C, or the process was told to stop, before the command was done: exit 130. */
+/** The person pressed Ctrl-C, or the process was asked to stop, before the command was done: exit 130. */
 export class Interrupted extends Error {
   constructor() {
     super('Interrupted.');

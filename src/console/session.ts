@@ -4,7 +4,7 @@ import type { ApiSchemas } from './api-routes.js';
 import { call } from './api.js';
 import { place } from './routes.js';
 
-/** What the page goes by of who is signed in. */
+/** What the page knows about the signed-in operator. */
 type Me = Pick<ApiSchemas['Me'], 'email' | 'role' | 'projects'>;
 
 /** undefined until known; null = not signed in; without an address, as remembered from the last visit. */
@@ -20,7 +20,7 @@ export function recallMe(): Me | null {
   return role === 'owner' || role === 'viewer' ? { email: '', role, projects: sees === 'all' ? null : [] } : null;
 }
 
-/** Notes what the server has said of who is signed in. */
+/** Stores what the server returned about the signed-in operator. */
 export function setMe(found: Me | null): void {
   me.value = found;
   keep('me', found ? `${found.role} ${found.projects === null ? 'all' : 'some'}` : null);
@@ -57,7 +57,7 @@ export async function loadProjects(): Promise<void> {
   projects.value = (await call('GET', pathTo('/api/projects'))).items;
 }
 
-/** Problems as they were last told, by whichever part of the page asked. */
+/** Problems of the last response, whichever part of the page requested it. */
 export const problems = signal<ApiSchemas['ServiceStatus']['problems'] | null>(null);
 
 type Theme = 'auto' | 'light' | 'dark';

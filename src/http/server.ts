@@ -161,7 +161,7 @@ function oneAfterTheOther(
 ): RequestListener {
   return (request, response) => {
     const { socket } = request;
-    // It was told that the connection closes with the reply before.
+    // The previous response announced that the connection closes.
     if (socket.writableEnded) return;
     const connection = connections.get(socket);
     if (!connection) {
@@ -356,7 +356,7 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void
   else refuse(socket, ERRORS[error.code ?? ''] ?? NOT_HTTP);
 }
 
-/** A client that has asked and is not answered yet waits for us: it is told so before its connection ends. */
+/** A client that has asked and is not answered yet gets a response before its connection closes. */
 function endSilent(socket: Socket, connection: Connection | undefined): void {
   const asked = connection?.waiting === 0 ? connection.newest : null;
   if (asked?.req.complete && !asked.headersSent && !asked.closed && socket.writable) {
@@ -368,7 +368,7 @@ function endSilent(socket: Socket, connection: Connection | undefined): void {
 }
 
 /**
- * Ends the connection of a body that is not read on. A client that is not answered yet is told why; nothing can be told
+ * Ends the connection of a body that is not read on. A client without a response gets an error; nothing can be sent
  * where a reply to an earlier request is under way.
  */
 function endCut(request: CountedRequest, connection: Connection | undefined): void {

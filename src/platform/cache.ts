@@ -35,7 +35,7 @@ export interface Cache {
   forgetAll(region: CacheRegion<object>): void;
 }
 
-/** Other processes hear by `signals` which copies to drop; without a message a copy ends when it is too old. */
+/** Other processes learn from `signals` which copies to drop; without a message a copy ends when it is too old. */
 export function openCache(signals: PubSub): Cache {
   const regions = new Map<string, LRUCache<string, object>>();
   const loading = new Map<string, Promise<unknown>>();

@@ -24,7 +24,7 @@ export interface ForeignDocument {
 }
 
 /**
- * Reads an exported document; null for one of another collection. Throws for what is no document; `note` hears of what
+ * Reads an exported document; null for one of another collection. Throws for what is no document; `note` receives what
  * is left out or changed.
  */
 export function readForeignDocument(

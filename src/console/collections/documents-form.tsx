@@ -8,7 +8,7 @@ interface Edited {
   onSettings: (next: CollectionSettings) => void;
 }
 
-/** What cannot be read is sent as it is, and the server says so. */
+/** What cannot be read is sent as it is, and rejected by the server. */
 function readUnique(line: string): Unique {
   const read = readUniqueText(line) ?? { fields: [line], where: {} };
   return Object.keys(read.where).length > 0 ? read : read.fields;

@@ -146,7 +146,7 @@ function Rules({ field, shown, onField }: Pick<RowProps, 'field' | 'onField'> & 
             value={writeScalar(field[key])}
             onChange={(value) => {
               const number = isNumber || type === 'Number';
-              // What is no number stays typed, and the server says so.
+              // What is no number is sent as typed and rejected by the server.
               onField(
                 withRule(field, key, value === '' ? undefined : number ? (readNumber(value).value ?? value) : value),
               );

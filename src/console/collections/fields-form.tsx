@@ -30,7 +30,7 @@ export function FieldsForm({
   /** Names of the fields that are stored already: they stay as they are. */
   known: ReadonlySet<string>;
   collections: readonly string[];
-  /** Rules say who may do what, and this setting nothing. */
+  /** The collection has rules, so this setting has no effect. */
   hasRules: boolean;
   onSettings: (next: CollectionSettings) => void;
 }) {

@@ -49,7 +49,7 @@ function Editor({ base, schema, onClose }: { base: Address<SchemaRoute>; schema:
     invalidate(base);
   });
   const changes = looked?.text === text && looked.prune === prune ? looked.changes : null;
-  // What goes for good, or lets more in than before, asks for the name of the project.
+  // Permanent deletions and more access require typing the project's name.
   const isRisky = prune || changes?.some(({ loosens }) => (loosens?.length ?? 0) > 0) === true;
   return (
     <>

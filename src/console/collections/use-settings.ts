@@ -8,7 +8,7 @@ export interface CollectionSettings extends Pick<Collection, 'mode' | 'fields' |
   uniques?: Unique[];
   /** null for never. */
   expire?: NonNullable<Collection['expire']> | null;
-  /** Left out where rules say who may do what. */
+  /** Absent for collections with rules. */
   access?: AccessWord;
   /** With the access public-read or private. */
   ownerField?: string;

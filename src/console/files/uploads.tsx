@@ -19,7 +19,7 @@ export interface UploadList {
   clear: () => void;
 }
 
-/** Uploads that go on one after the other while the page is open; each stands for itself. */
+/** Uploads that run one after the other while the page is open, each independently. */
 export function useUploads(base: Address<'/api/projects/{projectId}/files'>, onStored: () => void): UploadList {
   const [uploads, setUploads] = useState<readonly Upload[]>([]);
   const waiting = useRef<{ id: number; file: File }[]>([]);

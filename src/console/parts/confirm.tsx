@@ -13,7 +13,7 @@ const CONFIRM = pathTo('/api/admin/me/confirm');
 export interface Question<Data = unknown> {
   title: string;
   text: string;
-  /** Left out where nothing ends for good. */
+  /** Absent unless something is deleted permanently. */
   name?: string;
   /** The server asks for it, of sessions of the console. */
   asksPassword?: boolean;

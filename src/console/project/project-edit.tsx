@@ -146,7 +146,7 @@ function writeSize(bytes: number): string {
   return unit === 0 ? String(size) : `${size} ${UNITS[unit]!}`;
 }
 
-/** One that was not there before: keys are told once. */
+/** One that was not there before: keys are shown once. */
 type Made = Extract<DataOf<'POST', '/api/projects'>, { created: true }>;
 
 /** A project with its first two keys, which are shown once. */

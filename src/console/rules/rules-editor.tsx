@@ -35,7 +35,7 @@ export function RulesEditor({
   const { name, rules } = collection;
   const [typed, setTyped] = useState<Typed>(() => textsOf(rules));
   const [confirming, setConfirming] = useState<string | null>(null);
-  // Of the texts as they stand: who types on is told nothing of what was there before.
+  // Of the texts as they stand: editing hides findings about earlier texts.
   const [review, setReview] = useState<Review | null>(null);
   const path = below(base, '/{collection}/rules', { collection: name });
   const body = { rules: rulesOf(typed) };

@@ -123,7 +123,7 @@ export function requireReader(collection: Collection, caller: Caller): void {
 export interface Admitted {
   /** The fields of a document that are looked at. */
   fields: ReadonlySet<string>;
-  /** Null stands for a document that is not there, about which as much is asked. */
+  /** Null stands for a missing document, which takes as many queries. */
   admits: (document: Document | null, exists: Exists) => boolean;
 }
 
@@ -208,7 +208,7 @@ export function readBlocked({ name, ...access }: Collection): Error {
   return forbidden('READ_BLOCKED', `${message}. ${opens}`);
 }
 
-/** The trash is for those who may fill it. */
+/** The trash is readable with the right to delete. */
 function withoutForeignTrash(read: AccessFilter, remove: CompiledRule): AccessFilter {
   const mayDelete = filterOf(remove);
   if (mayDelete === null) return read;

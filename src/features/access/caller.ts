@@ -14,8 +14,8 @@ export interface TokenId {
 const FORM = /^([0-9a-f-]{36}|-)\.([0-9a-z]{1,11})\.[A-Za-z0-9_-]+$/;
 
 /**
- * A fresh `jti`. `iat` counts whole seconds; a token made in the same second as a cutoff must still be told from one
- * made before it.
+ * A fresh `jti`. `iat` counts whole seconds; a token made in the same second as a cutoff must still be distinguished
+ * from one made before it.
  */
 export function formatTokenId({ session, issuedMs }: TokenId): string {
   return `${session ?? '-'}.${issuedMs.toString(36)}.${randomToken(6)}`;
@@ -61,7 +61,7 @@ export function sessionOf({ bearer }: Pick<Caller, 'bearer'>): string | null {
   return 'userId' in bearer ? (bearer.session ?? null) : null;
 }
 
-/** Whom a caller's writes are told as: the end user, else the key. */
+/** The author of a caller's writes in events: the end user, otherwise the key. */
 export function actorOf({ bearer, key }: Pick<Caller, 'bearer' | 'key'>): Actor {
   return bearer.state === 'user' ? { type: 'user', id: bearer.userId } : { type: 'key', id: hexOf(key.id) };
 }
@@ -73,11 +73,11 @@ export interface Caller {
   bearer: Bearer;
   /** The network that a publishable key was sent from; a server is not counted by its own. */
   network?: string;
-  /** Where the request came from, as the project's own code is told; absent in projects without any. */
+  /** The origin of the request, for own code; absent in projects without own code. */
   origin?: RequestOrigin;
 }
 
-/** What own code is told of a request beside its user. */
+/** What own code receives about a request besides its user. */
 export interface RequestOrigin {
   ip: string;
   /** How many handlers have led to this request: one that a handler sends says 1. */

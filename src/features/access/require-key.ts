@@ -88,7 +88,7 @@ export function callerFrom(ctx: Context, { project, key }: KeyOwner, bearer: Bea
   return { project, key, bearer, network: clientNetwork(ctx.ip), ...origin };
 }
 
-/** Where a request came from, as own code is told. */
+/** The origin of a request, for own code. */
 export function originOf(ctx: Context): RequestOrigin {
   const depth = Number(ctx.get(DEPTH_HEADER));
   const credentials = { key: ctx.get('x-api-key'), authorization: ctx.get('authorization') };

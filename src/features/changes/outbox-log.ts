@@ -28,7 +28,7 @@ interface LogEntry {
   documentId?: unknown;
   /** The id of the last event that it covers; entries of earlier versions have none. */
   event?: string;
-  /** The owner when the entry was made: who may be told that the document is gone. */
+  /** The owner when the entry was made: who may receive the deletion. */
   owner?: unknown;
   /** What the fields of the rule `read` held before each change; absent = unknown. */
   earlier?: Record<string, unknown>[];
@@ -298,7 +298,7 @@ async function findEntries(
 
 /**
  * The documents of entries as they are now, null where they do not meet the filter (any more), with their owners. A
- * document that is told of as gone may be one that its owner has never seen.
+ * document reported as deleted may be one that its owner has never seen.
  */
 async function readEntries(
   app: Database,

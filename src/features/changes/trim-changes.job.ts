@@ -12,7 +12,7 @@ import { listLogged, removeLog } from './outbox-log.js';
 
 /**
  * Removes changes that are older than they are to be kept or more than a log may have, and the values of documents that
- * were removed for good; also the logs of collections that are gone, or whose changes are not kept any more.
+ * were removed permanently; also the logs of collections that are gone, or whose changes are not kept any more.
  */
 export const trimChangesJob: JobDefinition<App> = {
   name: 'changes.trim',

@@ -10,8 +10,8 @@ import { requireUnnamed } from './rules/require-sound-rules.js';
 import { USERS } from './users-collection.js';
 
 /**
- * Removes a collection and all its documents for good. Unreachable from the first write on; what a crash leaves, or a
- * late writer makes again, goes within minutes. 404 for an unknown name, 403 for `users`, 409 NAMED_BY_RULE or
+ * Removes a collection and all its documents permanently. Unreachable from the first write on; what a crash leaves, or
+ * a late writer makes again, goes within minutes. 404 for an unknown name, 403 for `users`, 409 NAMED_BY_RULE or
  * REFERRED_TO.
  */
 export function dropCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {

@@ -18,7 +18,7 @@ export interface BucketChange {
   what: string[];
 }
 
-/** What differs of a project's account at the mail provider; nothing of the secrets is told but that they change. */
+/** What differs of a project's account at the mail provider; for secrets only that they change. */
 export function compareMailAccount(
   app: App,
   project: Project | null,

@@ -76,7 +76,7 @@ export async function planHooks(
   };
 }
 
-/** The hooks of a project as they are shown, those that hear of events too. */
+/** The hooks of a project as shown, including event handlers. */
 async function presentHooks(app: App, project: Project) {
   const after = await listAfter(app, project);
   return [

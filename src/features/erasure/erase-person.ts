@@ -49,8 +49,8 @@ export interface ErasureOptions {
 }
 
 /**
- * Deletes for good what a user owns (documents by their owner field or a stamp, in the trash too; uploaded files; logs
- * of mail to the address alone), and the account last: what was broken off is carried on by calling it again. The
+ * Deletes permanently what a user owns (documents by their owner field or a stamp, in the trash too; uploaded files;
+ * logs of mail to the address alone), and the account last: what was broken off is carried on by calling it again. The
  * account is disabled first, so that nothing is added on the way. 400 INVALID_FIELD for a place that there is not; 409
  * DOCUMENT_REFERRED_TO where others keep the account, then before anything goes, or a document of theirs.
  */

@@ -107,7 +107,7 @@ function repeatableId({ project, bearer, key }: Caller, event: string, idempoten
   return `call_${sha256Hex(words.join('\n')).slice(0, 32)}`;
 }
 
-/** Whom own code is told of. */
+/** The user as own code receives it. */
 export async function describeCaller(app: App, caller: Caller): Promise<{ userId: string | null; roles: unknown }> {
   const attributes = await readAttributes(app, caller, [ROLES]);
   const userId = caller.bearer.state === 'user' ? caller.bearer.userId : null;

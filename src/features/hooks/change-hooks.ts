@@ -60,7 +60,7 @@ export async function addHook(app: App, project: Project, input: NewHook): Promi
 
 const AFTER = /^after\.([A-Za-z][A-Za-z0-9_-]{0,63})\.(create|update|delete)$/;
 
-/** The event of webhooks that a handler `after.<collection>.create|update|delete` hears; undefined for other text. */
+/** The webhook event of a handler `after.<collection>.create|update|delete`; undefined for other text. */
 function heardAfter(event: string): string | undefined {
   const [, collection, action] = AFTER.exec(event) ?? [];
   return collection && `${collection}.${action === 'create' ? 'insert' : action}`;
@@ -73,7 +73,7 @@ export function readAfterEvent(event: string): string {
   return heard;
 }
 
-/** The handlers of a project's files that hear of events: webhooks whose receiver is the project's own process. */
+/** The event handlers of a project's files: webhooks whose receiver is the project's own process. */
 export async function listAfter(app: App, project: Project): Promise<(Webhook & { event: string })[]> {
   return (await listWebhooks(app, project)).flatMap((webhook) => {
     const [collection, action] = (webhook.events[0] ?? '').split('.');
@@ -82,7 +82,7 @@ export async function listAfter(app: App, project: Project): Promise<(Webhook & 
   });
 }
 
-/** Has a handler of a file hear of an event. 400 for a bad event or file, 409 HOOK_EXISTS unless `ifNotExists`. */
+/** Subscribes a handler of a file to an event. 400 for a bad event or file, 409 HOOK_EXISTS unless `ifNotExists`. */
 export async function addAfter(
   app: App,
   project: Project,
@@ -99,7 +99,7 @@ export async function addAfter(
   return { webhook, created };
 }
 
-/** Removes what hears of an event, with its deliveries that wait; 404. */
+/** Removes an event handler with its pending deliveries; 404. */
 export async function removeAfter(app: App, project: Project, event: string): Promise<Webhook> {
   const found = (await listAfter(app, project)).find((other) => other.event === event);
   if (!found) throw noHook(event);
@@ -107,7 +107,7 @@ export async function removeAfter(app: App, project: Project, event: string): Pr
   return found;
 }
 
-/** The same as presentHook of a handler that hears of an event. */
+/** presentHook for an event handler. */
 export function presentAfter(event: string, { id, url, createdAt }: Webhook) {
   return {
     ...{ id: id.toHexString(), event, url: null, run: url.slice('run:'.length), onFailure: 'retry' as const },

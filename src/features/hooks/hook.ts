@@ -35,7 +35,7 @@ export interface HandlerCall {
 const WRITE_EVENTS = ['create', 'update', 'delete'] as const;
 export type WriteEvent = (typeof WRITE_EVENTS)[number];
 
-/** Of accounts: one is made, signs in, or is to be told a code. */
+/** Events of accounts: sign-up, sign-in, delivery of a code. */
 const USER_EVENTS: readonly string[] = ['users.signup', 'users.login', 'users.deliver'];
 
 const EVENT_FORM = new RegExp(`^[A-Za-z][A-Za-z0-9_-]{0,63}\\.(${WRITE_EVENTS.join('|')})$`);

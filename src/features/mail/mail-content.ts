@@ -12,7 +12,7 @@ export const MAIL_TEXT = object(
 );
 
 /**
- * The mail of a log: while it waits, or for good where the outbox keeps mails instead of sending them. 404
+ * The mail of a log: while it is pending, or permanently if the outbox keeps mails instead of sending them. 404
  * EMAIL_NOT_FOUND, and MAIL_TEXT_GONE for one that has left the house.
  */
 export async function readMailContent(app: App, project: Project, id: string): Promise<TypeOf<typeof MAIL_TEXT>> {

@@ -69,7 +69,7 @@ function parse(source: string): Token[] {
   } catch (error) {
     throw invalid('INVALID_TEMPLATE', `The template cannot be read: ${(error as Error).message}`);
   }
-  // The library keeps every text it has parsed, for good.
+  // The library keeps every text it has parsed, permanently.
   Mustache.clearCache();
   const odd = tokens.find(([kind]) => !['text', 'name', '&', '!'].includes(kind));
   if (odd) {

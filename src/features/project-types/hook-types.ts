@@ -55,9 +55,9 @@ export interface DeliverCall extends Omit<Called, 'idempotencyKey'> {
   };
 }
 
-/** What has happened to a document, as webhooks are told. */
+/** A change of a document, as in webhook events. */
 export interface AfterCall<N extends keyof Project> {
-  /** The same however often it is told. */
+  /** Equal for repeated deliveries. */
   id: string;
   event: string;
   timestamp: string;

@@ -6,7 +6,7 @@ import type { ProjectFile } from './project-files.js';
 
 /**
  * The collections of a project as types, as its own API document and as JSON Schema (client.md 1). A publishable key is
- * told nothing of protected fields.
+ * do not see protected fields.
  */
 export function projectTypesRoutes(lists: () => readonly RouteList[]): readonly RouteList[] {
   const fileRoute = (

@@ -52,7 +52,7 @@ export async function createProject(app: App, input: NewProject): Promise<Create
   return { project, keys: { publishable: publishable.value, secret: secret.value }, created: true };
 }
 
-/** 400 unless the name can be typed, printed and told from an id. */
+/** 400 unless the name can be typed, printed and distinguished from an id. */
 export function checkProjectName(name: string): void {
   if (!PROJECT_NAME.test(name) || name !== name.trim() || /^[0-9a-f]{24}$/i.test(name)) {
     throw invalid(

@@ -163,7 +163,7 @@ export function openApiDocument(info: Pick<ApiDocument['info'], 'title' | 'versi
 
 /**
  * The OpenAPI 3.1 document of lists of routes under the path `base`. Throws when two operations share an id, two
- * schemas a title, or a tag is not told of once.
+ * schemas a title, or a tag is not described once.
  */
 export function buildApiDocument(lists: readonly RouteList[], version: string, base = ''): ApiDocument {
   const { document, add } = openApiDocument({ title: 'bsvc', version }, base);

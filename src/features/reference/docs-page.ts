@@ -157,7 +157,7 @@ function renderParameters(parameters: readonly ApiParameter[]): string {
   if (parameters.length === 0) return '';
   const rows = parameters.map(({ name, in: place, required, schema, description, explode }) => {
     const optional = required ? '' : ' <span class="optional">optional</span>';
-    // An open parameter stands for many, of any name.
+    // An open parameter stands for any number of parameters.
     const shown = explode ? '&lt;field&gt;' : escapeHtml(name);
     const type = explode ? '<span class="type">string</span>' : renderType(schema) + renderNotes(schema);
     const about = description && `<br>${renderLine(description)}`;

@@ -172,7 +172,7 @@ interface Contribution extends Totals {
 
 /**
  * The figures between two looks at all processes. A process that was not there before counts from its start; one that
- * is gone has told its last.
+ * has ended has reported its last values.
  */
 function compareLooks(before: readonly Contribution[], now: readonly Contribution[], seconds: number): Sample {
   const known = new Map(before.map((each) => [each.pid, each]));

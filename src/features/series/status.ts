@@ -85,7 +85,7 @@ async function readDisk({ config: { dataDir } }: App): Promise<Disk | null> {
 
 type JobCounts = Record<'queued' | 'running' | 'dead', number>;
 
-/** Consoles ask again and again: they are told sooner than others that it takes too long. */
+/** Consoles ask again and again: they get a timeout sooner than others. */
 const COUNT_MS = 1_000;
 
 async function countJobs(app: App): Promise<JobCounts> {

@@ -91,7 +91,7 @@ export async function verifyBackup(
 }
 
 /**
- * 507 NO_SPACE when the documents cannot fit on the disk of the embedded store, even if it were empty: told before
+ * 507 NO_SPACE when the documents cannot fit on the disk of the embedded store, even if it were empty: reported before
  * anything is changed.
  */
 export async function requireSpace({ db, config: { dataDir } }: App, documentBytes: number): Promise<void> {

@@ -61,7 +61,7 @@ export async function askSignIn(app: App, project: Project, user: User, client: 
 }
 
 /**
- * Delivers what the service owes a user: by own code where that says so (`users.deliver`), else as mail. `once` names
+ * Delivers what the service owes a user: with own code if it handles `users.deliver`, else as mail. `once` names
  * the delivery, however often it is tried. 503 HOOK_FAILED.
  */
 export async function deliverToUser(

@@ -40,7 +40,7 @@ export async function requireUser(app: Pick<App, 'db'>, projectId: ObjectId, idO
   return user;
 }
 
-/** Stores notes of the service in an account and answers it; no webhook hears of them. Null when none matches. */
+/** Stores notes of the service in an account and answers it; without webhook events. Null when none matches. */
 export async function noteInAccount(
   app: App,
   projectId: ObjectId,

@@ -11,7 +11,7 @@ export interface Account {
   tokensSince: Date | null;
   /** Changes with whatever ends the sessions; only those that bear it go on. Absent until then. */
   stamp?: string;
-  /** The one session that goes on though it bears an older stamp: the one in which the password was changed. */
+  /** The one session that stays valid although it has an older stamp: the one in which the password was changed. */
   keptSession?: string | null;
   /** Changes when the address is verified; only identities linked under it can sign in. Absent until then. */
   ownership?: string;

@@ -98,7 +98,7 @@ export async function addWebhook(app: App, project: Project, input: NewWebhook):
   };
   let existing: Webhook | undefined;
   await changeWebhooks(app, project._id, (webhooks) => {
-    // A file has one handler for an event, and one handler may hear of several.
+    // A file has one handler for an event, and one handler may receive several.
     const isSame = (other: Webhook): boolean =>
       input.isHandler ? isOwnHandler(other.url) && isDeepStrictEqual(other.events, events) : other.url === url;
     existing = input.ifNotExists ? webhooks.find(isSame) : undefined;

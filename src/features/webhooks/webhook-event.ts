@@ -1,6 +1,6 @@
 import { invalid } from '../../errors.js';
 
-/** The actions on a document that send events. `delete` is moving it to the trash, and removing it for good. */
+/** The actions on a document that send events. `delete` is moving it to the trash, and removing it permanently. */
 export const ACTIONS = ['insert', 'update', 'delete', 'recover'] as const;
 export type Action = (typeof ACTIONS)[number];
 

@@ -101,7 +101,7 @@ function isNavigation(ctx: Context): boolean {
   return mode === '' ? isOpenedByBrowser(ctx) : mode === 'navigate';
 }
 
-/** Answers with the file as it is now; false where it has gone. `note` hears when it was changed. */
+/** Answers with the file as it is now; false where it has gone. `note` receives its modification time. */
 async function sendFile(
   ctx: Context,
   file: PublicFile,

@@ -17,7 +17,7 @@ const MAX_DROPPED_PIECES = 200;
  * many. Closures for each request would cost more than the two counters.
  */
 export class CountedRequest extends IncomingMessage {
-  /** The response by which the client is told to send its body; null when it does not wait to be told. */
+  /** The response to `Expect: 100-continue`; null if the client does not wait for it. */
   continues: ServerResponse | null = null;
   pieces = 0;
   bytes = 0;

@@ -14,7 +14,7 @@ export function leaveBody({ req, res }: Context): void {
   req.on('error', () => undefined);
   const isAwaited = !(req instanceof CountedRequest) || req.leave();
   if (isAwaited) req.resume();
-  // A client that was not told to send its body may send it all the same, or its next request.
+  // A client that was not sent `100 Continue` may send it all the same, or its next request.
   if (isAwaited && Number(req.headers['content-length'] ?? NaN) <= MAX_DROPPED_BYTES) return;
   res.shouldKeepAlive = false;
   closeGently(req);

@@ -42,7 +42,7 @@ export async function prepareFile(
   return { type, bytes, gzipped: compress ? await gzipped(bytes, { level: 9 }) : null, etag };
 }
 
-/** Answers 304 to who has the file, and compresses it for who can read that. */
+/** Answers 304 for a matching ETag, and compresses the file if the client accepts that. */
 export function servePreparedFile(ctx: Context, file: PreparedFile): void {
   if (file.type.startsWith('text/html')) ctx.set('Content-Security-Policy', PAGE_POLICY);
   ctx.set({ ETag: file.etag, 'Cache-Control': 'public, max-age=300', Vary: 'Accept-Encoding' });

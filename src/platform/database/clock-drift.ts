@@ -25,7 +25,7 @@ interface Watching {
 }
 
 /**
- * True if the clock has gone on evenly for a day. Jobs that remove expired records for good ask it at least once an
+ * True if the clock has gone on evenly for a day. Jobs that remove expired records permanently ask it at least once an
  * hour: by a clock that is wrong by a year everything is expired, and waiting a day loses nothing.
  */
 export async function isClockSteady(deps: Watching): Promise<boolean> {

@@ -104,7 +104,9 @@ export interface Database {
   isShared(): boolean;
   /** Runs what makes room, as often as it takes: on a full disk the embedded engine gives it room that it keeps. */
   useReserve<T>(work: () => Promise<T>): Promise<T>;
-  /** `listen` is told when this process cannot go on with the embedded store: the file is gone, or was given up. */
+  /**
+   * `listen` is called when this process cannot continue with the embedded database: the file is gone, or was given up.
+   */
   onLost(listen: (loss: AppError) => void): void;
   /** Why the embedded store is only read, null when it is written as well. */
   refusal(): string | null;
@@ -114,7 +116,7 @@ export interface Database {
   listSnapshots(): HeldSnapshot[];
   /** Reads the embedded engine's whole file and describes the damage in words. MongoDB has `validate`. */
   verify(options: VerifyOptions): Promise<string[]>;
-  /** From now on `listen` is told of reads that looked at more than 10,000 documents. */
+  /** From now on `listen` receives reads that examined more than 10,000 documents. */
   onLongRead(listen: (read: LongRead) => void): void;
   /** Runs a read of documents. Its time is measured where nothing else says how many it may have examined. */
   timeRead<T>(read: AskedRead, run: () => Promise<T>, isOver: (answer: T) => boolean): Promise<T>;

@@ -25,7 +25,7 @@ export interface ServerAnswers {
     /** FerretDB's own version, and before 2.0 its features. */
     [ferretdb: `ferretdb${string}`]: unknown;
   };
-  /** null when it was not told: routers have none, and reading it needs a right. */
+  /** null if unknown: routers have none, and reading it needs a right. */
   compatibilityVersion: string | null;
 }
 

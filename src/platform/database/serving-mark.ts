@@ -41,7 +41,7 @@ export async function markServing(db: Database, dataDir: string): Promise<Servin
   return { others, tell: (address) => writeFile(own, address, MARK_FILE), remove: () => rm(own, { force: true }) };
 }
 
-/** Where a running service of this store is reached, as it has told; null when none has. */
+/** Where a running service of this store is reached, as published by it; null if there is none. */
 export async function findServedAddress(db: Database, dataDir: string): Promise<string | null> {
   for (const pid of db.listOtherProcesses()) {
     const address = await readFile(join(folderOf(dataDir), String(pid)), 'utf8').catch(() => '');

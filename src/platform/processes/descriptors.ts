@@ -17,7 +17,7 @@ export function connectionRoom(): number | null {
   const { limit, open } = descriptors;
   const kept = Math.min(MOST_KEPT, Math.max(LEAST_KEPT, Math.ceil((limit - open) * KEPT_SHARE)));
   const room = limit - open - kept;
-  // Some more are let in to be told so.
+  // A few more are accepted to be sent the error.
   const connections = Math.floor((room * 4) / 5);
   if (connections >= LEAST_CONNECTIONS) return connections;
   const wanted = open + LEAST_KEPT + Math.ceil((LEAST_CONNECTIONS * 5) / 4);

@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 /** A directory may be shared with other machines and containers, whose processes cannot be looked up here. */
 const MACHINE = createHash('sha256').update(hostname()).digest('hex').slice(0, 8);
 
-/** What stands for this process in the names of its temporary files. */
+/** The identifier of this process in names of temporary files. */
 export const OWNER = `${MACHINE}-${process.pid}-${startOf(process.pid) ?? 0}`;
 
 /** An owner in the name of a file, for patterns. */

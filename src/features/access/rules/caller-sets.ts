@@ -77,7 +77,7 @@ function userSet(collection: Collection, set: CallerSet, members: Document, attr
   return { collection, set, userId: String(attributes?.[OWN_ID]), filterText };
 }
 
-/** How old that is what a read is told of a set at this moment, in milliseconds; 0 on the embedded engine. */
+/** How old the membership set is that a read would use now, in milliseconds; 0 on the embedded engine. */
 export async function findSetAge(
   app: App,
   { project }: Pick<Caller, 'project'>,

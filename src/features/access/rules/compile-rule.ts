@@ -195,7 +195,7 @@ function makeFilter(compiled: CompiledRule): Document | null {
   return alternatives.length === 1 ? alternatives[0]! : { $or: alternatives };
 }
 
-/** Paths may repeat: each condition stands for itself, as both have to hold. */
+/** Paths may repeat: each condition is independent, as both have to hold. */
 function filterOfAll(conditions: readonly OpenCondition[]): Document {
   const filters = conditions.map(filterOfOne);
   return filters.length === 1 ? filters[0]! : { $and: filters };

@@ -91,7 +91,7 @@ export async function readUserSet(
 }
 
 /**
- * Milliseconds since what a read is told of a set was read; 0 where that is exact: on the embedded engine, and where
+ * The age of a cached set in milliseconds; 0 if it is always exact: on the embedded engine, and where
  * nothing is kept.
  */
 export function setAge(app: App, asked: UserSet): number {

@@ -14,7 +14,7 @@ export function foldText(text: string): string {
   return text.normalize('NFC').toLowerCase().replaceAll('ς', 'σ').normalize('NFC');
 }
 
-/** The stored companion of a value. What is no text, as in a document from before the schema, stands for itself. */
+/** The stored companion of a value. What is no text, as in a document from before the schema, is independent. */
 export function foldValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item: unknown) => (typeof item === 'string' ? foldText(item) : item));
   return typeof value === 'string' ? foldText(value) : value;

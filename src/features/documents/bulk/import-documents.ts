@@ -19,7 +19,7 @@ export interface ImportOptions {
 }
 
 /**
- * Stores a batch of values from a file. Each one stands for itself: what does not fit, or is there already, is reported
+ * Stores a batch of values from a file. Each one is independent: what does not fit, or is there already, is reported
  * and the others are stored. Reports a duplicate `_id` too, so that an interrupted import of an export can be repeated.
  * 403 for `users`, 400 for a key that is not unique. `dryRun` stores nothing: each value is checked by itself, and
  * `inserted` counts those that fit.

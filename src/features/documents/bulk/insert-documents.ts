@@ -74,7 +74,7 @@ async function readAll(
       problems.leave();
     }
   });
-  // What does not fit is told first, and then it would mean nothing.
+  // What does not fit is reported first.
   problems.throwIfAny();
   for (const [at, document] of documents.entries()) {
     try {

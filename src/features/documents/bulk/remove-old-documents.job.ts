@@ -19,9 +19,9 @@ const BATCH = 100;
 const MAX_KEPT = 1000;
 
 /**
- * Moves documents that have expired to the trash, or removes them for good, as their collection says, and returns their
- * number. One that others refer to with `restrict` stays until they let it go. May run anywhere, any time, twice at
- * once.
+ * Moves documents that have expired to the trash, or removes them permanently, as their collection says, and returns
+ * their number. One that others refer to with `restrict` stays until they let it go. May run anywhere, any time, twice
+ * at once.
  */
 export async function removeExpiredDocuments(app: App, stop?: AbortSignal): Promise<number> {
   let expired = 0;

@@ -42,7 +42,7 @@ export function requireKeyField({ name, mode, fields }: Collection, key: string)
 
 /**
  * Changes the documents that have the same value of `key`, and stores the others. Fields that a value leaves out stay
- * as they are. Each value stands for itself.
+ * as they are. Each value is independent.
  */
 export async function upsertEach(
   app: App,

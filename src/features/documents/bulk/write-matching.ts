@@ -52,7 +52,7 @@ export async function updateMatching(
   return writeMatching(app, place, query, signal, { bytes, open: (id) => openUpdate(app, place, { ...read, id }) });
 }
 
-/** Moves every document that matches to the trash, or removes it for good; else like updateMatching. */
+/** Moves every document that matches to the trash, or removes it permanently; else like updateMatching. */
 export async function removeMatching(
   app: App,
   place: WriteTarget,

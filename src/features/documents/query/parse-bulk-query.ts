@@ -9,7 +9,7 @@ export interface BulkQuery {
   conditions: readonly Document[];
   /** The number of documents that the caller means; null = the caller wants to know it. */
   confirm: number | null;
-  /** Removed for good; only then the trash can be meant. */
+  /** Removed permanently; only then the trash can be meant. */
   permanent: boolean;
   includeDeleted: boolean;
 }

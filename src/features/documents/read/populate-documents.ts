@@ -25,8 +25,8 @@ const MAX_POPULATED = 5_000;
 /**
  * Replaces, inside the given documents, each identifier at the populated paths by the document it names; one read per
  * collection. A document that is gone, trashed or not the caller's stays an identifier, so that these cases cannot be
- * told apart; of users only public fields are shown. 401 when a private collection is populated without a user, as when
- * it is read directly. Each document counts in `size` wherever it is put.
+ * distinguished; of users only public fields are shown. 401 when a private collection is populated without a user, as
+ * when it is read directly. Each document counts in `size` wherever it is put.
  */
 export async function populateDocuments(
   app: App,

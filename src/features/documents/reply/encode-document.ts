@@ -89,7 +89,7 @@ function addDocument(stored: Buffer, meta: boolean): void {
 }
 
 const META_NAMES = [...META_FIELDS];
-/** They are of one length, so that most other names are told apart by theirs. */
+/** They are of one length, so that most other names are distinguished by theirs. */
 const META_LENGTH = 9;
 
 /**

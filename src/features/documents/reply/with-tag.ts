@@ -22,7 +22,7 @@ function tagOfJson(reply: string | object): string | null {
 /** The header of every answer that is one document. */
 export const ETAG = { ETag: 'Names this version of the document: its `updatedAt`, in quotes' };
 
-/** The document, once its answer bears its `ETag`. */
+/** The document, once its response has an `ETag`. */
 export function withTag(ctx: RouteContext, document: PresentedDocument): PresentedDocument {
   setTag(ctx, tagOf(document));
   return document;

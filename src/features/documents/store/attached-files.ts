@@ -23,8 +23,8 @@ export function attachedPrefix({ projectId, collectionId, id }: AttachedTo): str
 }
 
 /**
- * The deletion of the files of a document, as a turn after the one that removes it for good. What is attached between
- * the two reads is found within the hour.
+ * The deletion of the files of a document, as a turn after the one that removes it permanently. What is attached
+ * between the two reads is found within the hour.
  */
 export async function openRemovalOfAttached(
   app: App,

@@ -16,7 +16,7 @@ import { explainWriteError, TRANSACTION_TOO_LARGE } from './explain-write-error.
 export interface DecidedWrite {
   collection: Collection;
   id: ObjectId;
-  /** What followers and webhooks are told. */
+  /** The event for followers and webhooks. */
   action: Action;
   /**
    * Answers what is stored from now on: null for nothing, the same object for no change. `stored` is null where there
@@ -58,7 +58,7 @@ export const TOGETHER_MS = 2;
 
 /**
  * Carries writes out in one transaction, in their order, each seeing those before it: all or none. Followers and
- * webhooks are told of each that changed something. Throws why a write is refused.
+ * webhooks receive an event for each change. Throws the error of a rejected write.
  */
 export async function commitWrites(
   app: App,

@@ -44,8 +44,8 @@ export async function changeDocumentRecord(
 }
 
 /**
- * Removes the document of an id for good, in the trash or not, and answers it as it was; null when there is none, 409
- * DOCUMENT_REFERRED_TO.
+ * Removes the document of an id permanently, in the trash or not, and answers it as it was; null when there is none,
+ * 409 DOCUMENT_REFERRED_TO.
  */
 export async function removeDocumentRecord(
   app: App,
@@ -67,7 +67,7 @@ async function commitChange(app: App, write: DecidedWrite): Promise<Committed> {
 /** Paths inside the field of a document that belongs to the service, with their values. */
 export type ServiceNotes = Record<`${typeof HIDDEN_FIELD}.${string}`, unknown>;
 
-/** Stores the service's own notes in the one document that matches and answers it; no webhook is told of them. */
+/** Stores the service's own notes in the one document that matches and answers it; without webhook events. */
 export async function noteInDocument(
   app: App,
   collection: Collection,

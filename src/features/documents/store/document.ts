@@ -19,7 +19,7 @@ export interface SystemFields {
  * |---|---|---|
  * | false | null | active |
  * | true | date | trashed at that moment |
- * | 'removed' | date | removed for good, kept unseen until its last event has been relayed to the webhooks |
+ * | 'removed' | date | removed permanently, kept unseen until its last event has been relayed to the webhooks |
  */
 export interface StoredDocument extends SystemFields {
   [field: string]: unknown;

@@ -16,7 +16,7 @@ import { MAX_CHECKS, tooManyReferences } from './new-references.js';
 import { openVersions } from './next-version.js';
 import { openReferring, openReturning, startCascade, TRASHED_WITH, type Cascade } from './referring-documents.js';
 
-/** A document whose state is changed: trashed, taken back, or removed for good. */
+/** A document whose state is changed: trashed, taken back, or removed permanently. */
 export interface StateWrite {
   collection: Collection;
   id: ObjectId;

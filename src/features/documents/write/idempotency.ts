@@ -13,8 +13,8 @@ import type { Writer } from '../../access/access-rules.js';
 import type { WriteTarget } from './write-target.js';
 
 /**
- * The memory of one idempotency key. It holds no word of the body or of the answer: what was removed for good does not
- * come back by it.
+ * The memory of one idempotency key. It holds no word of the body or of the answer: what was removed permanently does
+ * not come back by it.
  */
 interface IdempotencyRecord {
   _id: string;

@@ -63,7 +63,7 @@ export function checkNewDocument(
     // WRITTEN_BY
     ...(writer?.userId && collection.rules && { [HIDDEN_FIELD]: { by: writer.userId } }),
   };
-  // What does not fit is told first, and then it would mean nothing.
+  // What does not fit is reported first.
   if (writer?.fields && problems.summary === null) requireSettable(collection, writer, body, document);
   return document;
 }

@@ -44,7 +44,7 @@ export async function decideTrashing(
   return openTrashing(app, { collection: place.collection, id, admit, referrer: referrerOf(place), ...beside });
 }
 
-/** Removes a document at once and for good, from the trash too. Refuses as trashDocument does. */
+/** Removes a document at once and permanently, from the trash too. Refuses as trashDocument does. */
 export async function deleteDocument(
   app: App,
   place: WriteTarget,

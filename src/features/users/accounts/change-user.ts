@@ -7,7 +7,7 @@ import type { Project } from '../../projects/project.js';
 import type { User } from '../user.js';
 
 /**
- * Changes the account that matches by one write, which the project's webhooks hear of as an update of `users`, and
+ * Changes the account that matches by one write, which webhooks receive as an update of `users`, and
  * answers it as it is afterwards; null when none matches.
  */
 export async function changeUser(

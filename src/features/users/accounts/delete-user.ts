@@ -9,7 +9,7 @@ import { userGone } from '../user-store.js';
 import { finishDeletionLater, finishUserDeletion } from './finish-user-deletion.job.js';
 
 /**
- * Removes an account for good; what refers to it goes, loses it or stays as `onDelete` says. Its tokens end here at
+ * Removes an account permanently; references to it are handled by their `onDelete`. Its tokens end here at
  * once, elsewhere within a second, and after a crash within a minute. 404 when the user is gone, 409
  * DOCUMENT_REFERRED_TO when a document keeps it.
  */

@@ -23,7 +23,7 @@ const MAX_TRIES_OF_OTHERS = 3;
 /** Of the day's for callers whom nothing ties to the account. */
 const MAX_STRANGE_TRIES_A_DAY = 20;
 
-/** The purpose of a code; `login` also proves once more who is signed in. */
+/** The purpose of a code; `login` is also used for re-authentication. */
 export type CodePurpose = 'verification' | 'password-reset' | 'email-change' | 'login';
 
 /**

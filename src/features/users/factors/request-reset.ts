@@ -11,8 +11,8 @@ import { hasPasskey } from '../accounts/passkey.js';
 import { resetFactorsJob, applyReset } from './reset-factors.job.js';
 
 /**
- * Has the project take all factors off an account, for a user who has lost them: after its delay, of which the address
- * is told. A user who has a factor stops it by using it. Asked again it stays as it was. 409 TOTP_NOT_ENROLLED.
+ * Has the project take all factors off an account, for a user who has lost them: after its delay, and notifies the
+ * address about it. Using a factor cancels it. Asked again it stays as it was. 409 TOTP_NOT_ENROLLED.
  */
 export async function requestReset(app: App, project: Project, user: User): Promise<User> {
   const { totp, mfaResetAt } = user[HIDDEN_FIELD];
@@ -22,7 +22,7 @@ export async function requestReset(app: App, project: Project, user: User): Prom
   if (mfaResetAt) return applyReset(app, project, user);
   const { mfaResetDelay } = signInOf(project);
   const at = new Date(app.clock.now() + parseDuration(mfaResetDelay));
-  // Before the note: no reset takes effect whose user was not told.
+  // Before the note: no reset takes effect without a notification.
   const variables = { projectName: project.name, moment: at.toISOString() };
   const { email: to } = user;
   if (to !== undefined) {

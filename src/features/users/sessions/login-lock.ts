@@ -45,7 +45,7 @@ export interface LoginLock {
    * everywhere: 423 when one of them is full. Takes it back when it was right.
    */
   guessFactor(compare: () => Promise<boolean>): Promise<boolean>;
-  /** Forgets the failures of this network and of all together, and the locks: for who has proven the address. */
+  /** Forgets the failures of this network and of all together, and the locks: after the address is verified. */
   clear(): Promise<void>;
 }
 

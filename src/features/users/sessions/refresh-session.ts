@@ -29,7 +29,7 @@ const KEPT_ROTATIONS = 8;
 export async function refreshSession(app: App, project: Project, presented: string, client: Client): Promise<Tokens> {
   const token = parseRefreshToken(presented);
   if (!token) throw refreshInvalid();
-  // Before the token is spent: without the new access token its successor would never be told.
+  // Before the token is spent: without a new access token its successor would be lost.
   requireSigningKey(app, project);
   const now = app.clock.now();
   const { session, successor } =

@@ -4,7 +4,8 @@ import type { SecretBox } from '../../../platform/secrets/secret-box.js';
 
 /**
  * A refresh token `<session uuid>.<64 hex>`. The digits are 16 random bytes and 16 bytes of a keyed hash over session
- * and random part, so that an invented token is told from one that was once given out without keeping a list of those.
+ * and random part, so that an invented token is distinguished from one that was once given out without keeping a list
+ * of those.
  */
 export interface RefreshToken {
   session: string;

@@ -122,7 +122,7 @@ async function openConfiguration(app: App, provider: SocialProvider): Promise<op
   if (provider.kind === 'oidc') {
     return openid.discovery(new URL(provider.issuer), provider.clientId, undefined, authentication, {
       [openid.customFetch]: call,
-      // The library trusts the connection and leaves the signature unchecked unless it is told otherwise.
+      // The library trusts the connection and leaves the signature unchecked unless configured otherwise.
       execute: [openid.enableNonRepudiationChecks, ...plain],
       timeout: CALL_LIMIT_SECONDS,
     });

@@ -196,7 +196,7 @@ export async function finishSocialLogin(
   return `${back}#${new URLSearchParams({ token: accessToken }).toString()}`;
 }
 
-/** A page is told in its address, as of any other refusal. */
+/** The page gets the error in its address, as any other. */
 function refusedByHook(error: unknown): 'refused' {
   if (error instanceof AppError && isOfHook(error)) return 'refused';
   throw error;

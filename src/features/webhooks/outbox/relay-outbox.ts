@@ -30,9 +30,9 @@ type Waiting = RelayItem & { outbox: Required<Outbox> };
 
 /**
  * Makes deliveries of the events in the documents, and entries in the log of changes, then takes the events out. All
- * may be repeated: a delivery's id comes from event and webhook, and a change may be told twice. An event's data is its
- * document as given here. Where that may hold later changes too, because a crash or a quick successor came between, the
- * payload says so.
+ * may be repeated: a delivery's id comes from event and webhook, and a change may be delivered twice. An event's data
+ * is its document as given here. Where that may hold later changes too, because a crash or a quick successor came
+ * between, the payload says so.
  */
 export async function relayDocuments(app: App, items: readonly RelayItem[]): Promise<void> {
   const waiting = items.flatMap((item): Waiting[] => {
@@ -129,7 +129,7 @@ async function logChanges(app: App, items: [Waiting, ...Waiting[]]): Promise<voi
   notifyFollowers(app, collection);
 }
 
-/** More changes of one document in one entry are not told apart. */
+/** More changes of one document in one entry are not distinguished. */
 const MAX_EARLIER = 16;
 
 /** What is known of the document before each of the events; null where that of one is unknown. */

@@ -67,7 +67,7 @@ function tightenedFields(from: Constrained, to: Constrained): Field[] {
 
 type FindViolation = (value: unknown, path: string) => string | null;
 
-/** What a stored value breaks first at any depth. Absent and null always fit, another type is told elsewhere. */
+/** What a stored value breaks first at any depth. Absent and null always fit, other types are reported elsewhere. */
 function compileCheck(shape: FieldShape): FindViolation {
   const check = compileConstraints(shape);
   const items = shape.items && compileCheck(shape.items);

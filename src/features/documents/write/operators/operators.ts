@@ -18,7 +18,7 @@ export interface ReadOperator {
   puts: readonly unknown[];
 }
 
-/** Where an operator stands, and who hears what is wrong with it. */
+/** The path of an operator, and the collector of its errors. */
 export interface OperatorPlace {
   name: string;
   parts: readonly string[];
