@@ -193,6 +193,80 @@ describe('compose.yaml and Dockerfile', () => {
   });
 });
 
+/** Paths of the API with `{}` for what they name, and whether a text names one of them, or a folder of some. */
+const apiPaths = ROUTE_LISTS.flatMap(({ routes }) => routes).map(({ path }) =>
+  path.replace(/[:*]\w+/g, '{}').split('/'),
+);
+const isPath = (named: string): boolean => {
+  const parts = named
+    .replace(/(?<=\/)(\$\{?|:|\{)\w*\}?/g, '{}')
+    .replace(/[/.]+$/, '')
+    .split('/');
+  return apiPaths.some((path) => parts.every((part, at) => path[at] === '{}' || path[at] === part));
+};
+
+describe('whatever a text names', () => {
+  const ROOT = join(import.meta.dirname, '..');
+  const isText = (path: string): boolean =>
+    /\.(tsx?|md|html|txt)$/.test(path) && !/^src\/engine\/|api-routes/.test(path);
+  const texts = ['README.md', ...['cli', 'src', 'templates'].flatMap(listFiles)]
+    .filter(isText)
+    .map((path) => [path, readFileSync(join(ROOT, path), 'utf8')] as const);
+  const all = texts.map(([, text]) => text).join('\n');
+  const unknown = (pattern: RegExp, isKnown: (name: string) => boolean): string[] =>
+    texts.flatMap(([path, text]) =>
+      [...text.matchAll(pattern)]
+        .map(([, name]) => name!)
+        .filter((name) => !isKnown(name))
+        .map((name) => `${path}: ${name}`),
+    );
+
+  it('in code, guides, mails and examples: settings that there are', () => {
+    // The commands' own, and that of examples of requests.
+    const known = ['BSVC_PROJECT', 'BSVC_URL', ...Object.values(SETTINGS).flatMap(({ env }) => [env, `${env}_FILE`])];
+    const isKnown = (name: string): boolean =>
+      known.some((env) => env === name || (name.endsWith('_') && env.startsWith(name)));
+    expect(unknown(/(?<!\w)(BSVC_[A-Z0-9_]+)/g, isKnown)).toEqual([]);
+  });
+
+  it('in guides: codes that some code answers or an example of theirs defines', () => {
+    const codes = new Set([...all.matchAll(/'([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)'/g)].map(([, code]) => code));
+    const isEnv = (name: string): boolean =>
+      Object.values(SETTINGS).some(({ env }) => env === name) || /^(BSVC|XDG)_/.test(name);
+    const inGuides = unknown(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`/g, (name) => codes.has(name) || isEnv(name));
+    expect(inGuides.filter((line) => /^(README|templates|src\/decisions)/.test(line))).toEqual([]);
+  });
+
+  /** Of GitHub Enterprise; a name that a file is given. */
+  const NOT_OURS = new Set(['/api/v3', '/api/${name}']);
+
+  it('in guides and messages: paths of the API that there are', () => {
+    expect(
+      unknown(/(?<![\w.:]|localhost:\d+)(\/api\/[\w/{}$:.-]+)/g, (name) => isPath(name) || NOT_OURS.has(name)),
+    ).toEqual([]);
+  });
+
+  it('in messages and guides: commands that there are', () => {
+    const lead = (text: string): boolean => {
+      const words = text.split(/\s+/);
+      let nodes: readonly CommandNode[] | undefined = COMMANDS;
+      for (const word of words) {
+        const found = nodes?.find(({ name }) => name === word);
+        if (!found) return nodes !== COMMANDS && (nodes === undefined || !/^[a-z-]+$/.test(word));
+        nodes = found.commands;
+      }
+      return true;
+    };
+    expect(unknown(/["`“>]bsvc (?!help |is |client)([a-z][a-z-]*(?: [a-z][a-z-]*)*)/g, lead)).toEqual([]);
+  });
+});
+
+function listFiles(folder: string): string[] {
+  return readdirSync(join(import.meta.dirname, '..', folder), { recursive: true, encoding: 'utf8' }).map(
+    (path) => `${folder}/${path}`,
+  );
+}
+
 /** By method and path, as the build puts them into the console. */
 const ROUTE_COMMANDS = listRouteCommands();
 

@@ -37,7 +37,7 @@ export default defineCommand({
     const shown = acts.map(presentAct);
     return presentList(shown, {
       name: ({ id }) => id,
-      empty: 'Nothing is recorded.',
+      empty: 'No entries.',
       head: ['at', 'who', 'what', 'with', 'outcome'],
       row: (act) => [act.at, act.actor, act.action, presentInput(act.input), act.code ?? act.outcome],
     });

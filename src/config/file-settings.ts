@@ -14,7 +14,7 @@ export const FILE_SETTINGS = {
   s3: optional(
     'BSVC_S3_URL',
     s3Url,
-    'bucket for uploads: `s3://key:secret@host/bucket?region=…`, without `key:secret@` by the role of this machine or container; without a bucket in it, the account for BSVC_BACKUP_TO only',
+    'bucket for uploads: `s3://key:secret@host/bucket?region=…`, without `key:secret@` it uses the role of this machine or container; without a bucket it is only the account for BSVC_BACKUP_TO',
     { secret: true, defaultText: 'local files' },
   ),
   webhookAllowPrivate: defaulted(

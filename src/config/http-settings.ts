@@ -30,7 +30,7 @@ export const HTTP_SETTINGS = {
     'BSVC_RATE_LIMIT',
     parseRate,
     { count: 100, windowMs: 15 * 60_000 },
-    'rate limit of anonymous requests per client address; a signed-in user has 30 times as many, whatever the address; `off` disables both',
+    'rate limit of anonymous requests per client address; a signed-in user gets 30 times as many, from any address; `off` disables both',
     { defaultText: '100/15m' },
   ),
   secretRateLimit: defaulted(

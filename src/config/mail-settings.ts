@@ -12,7 +12,7 @@ export const MAIL_SETTINGS = {
     },
   ),
   resendApiKey: optional('RESEND_API_KEY', asIs, 'API key of Resend', { secret: true }),
-  resendBaseUrl: optional('RESEND_BASE_URL', httpUrl, 'URL of the Resend API', { defaultText: 'its own' }),
+  resendBaseUrl: optional('RESEND_BASE_URL', httpUrl, 'URL of the Resend API', { defaultText: 'that of Resend' }),
   smtpUrl: optional('BSVC_SMTP_URL', address('smtp', 'smtps'), 'mail server: `smtps://user:password@host:465`', {
     secret: true,
   }),

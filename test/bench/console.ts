@@ -75,7 +75,7 @@ for (let round = 0; round < rounds; round++) {
   const login = await browser.newContext();
   const form = await login.newPage();
   await form.goto(`${url}/console/`);
-  await form.getByLabel('E-mail').fill(OPERATOR);
+  await form.getByLabel('Email').fill(OPERATOR);
   await form.getByLabel('Password').fill(PASSWORD);
   await form.getByRole('button', { name: 'Sign in' }).click();
   await form.getByRole('heading', { name: 'Overview' }).waitFor();

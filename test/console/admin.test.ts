@@ -35,7 +35,7 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
 
   it('creates a user, gives roles and fields, and asks before an edit is lost', async () => {
     const page = await openConsole(stage, { hash: at(stage, 'users?new=1') });
-    await page.getByLabel('E-mail', { exact: true }).fill('new@example.test');
+    await page.getByLabel('Email', { exact: true }).fill('new@example.test');
     await page.getByLabel('Password').fill('long enough');
     await page.getByLabel('Further fields').fill('{"name": "New"');
     await page.getByText('This is not JSON').waitFor();
@@ -49,7 +49,7 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     await page.getByRole('heading', { name: 'Leave without saving?' }).waitFor();
     await page.getByRole('button', { name: 'Keep editing' }).click();
     expect(await page.getByLabel('Roles').inputValue()).toBe('editor, author');
-    await page.getByLabel('The address is confirmed').check();
+    await page.getByLabel('Email address verified').check();
     await page.getByRole('button', { name: 'Save' }).click();
     await reach(page, page.getByText('The user is changed'));
     await page.getByRole('button', { name: 'Close', exact: true }).click();
@@ -60,7 +60,7 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
 
   it('says which page invitations need, invites, and withdraws', async () => {
     const page = await openConsole(stage, { hash: at(stage, 'users?invite=1') });
-    await page.getByText('No page is set that mails may link to').waitFor();
+    await page.getByText('No redirect pages are allowed yet').waitFor();
     await visit(page, at(stage, 'sign-in?edit=1'));
     await page.getByLabel('Allowed redirect pages').fill('https://shop.example/join');
     await page.getByLabel('Delete inactive anonymous users after').fill('7d');
@@ -68,7 +68,7 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     await page.getByText('https://shop.example/join').first().waitFor();
     expect(await stage.test.app.db.collection('projects').countDocuments({ 'signIn.anonymousKeep': '7d' })).toBe(1);
     await visit(page, at(stage, 'users?invite=1'));
-    await page.getByLabel('E-mail', { exact: true }).fill('guest@example.test');
+    await page.getByLabel('Email', { exact: true }).fill('guest@example.test');
     await page.getByRole('button', { name: 'Send the invitation' }).click();
     await page.getByRole('button', { name: 'Withdraw the invitation of guest@example.test' }).click();
     await page.getByText('The invitation is withdrawn').waitFor();
@@ -99,7 +99,7 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     await page.getByLabel('Service').selectOption('github');
     await page.getByLabel('Client id').fill('shop');
     await page.getByLabel('Client secret').fill('hush');
-    await page.getByLabel('Pages of the app to come back to').fill('https://shop.example/in');
+    await page.getByLabel('Redirect URLs of the app').fill('https://shop.example/in');
     await page.getByRole('button', { name: 'Save' }).click();
     await reach(page, page.getByRole('button', { name: 'Remove github' }));
     await page.getByRole('button', { name: 'Remove github' }).click();
@@ -113,9 +113,9 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     await page.getByText(`${OWNER} (you)`).waitFor();
     expect(await page.getByRole('button', { name: `Remove ${OWNER}` }).count()).toBe(0);
     await page.getByRole('link', { name: 'Add an operator' }).click();
-    await page.getByLabel('E-mail', { exact: true }).fill('otto@example.test');
+    await page.getByLabel('Email', { exact: true }).fill('otto@example.test');
     await page.getByLabel('Password').fill('long enough');
-    await page.getByLabel('All projects, future ones too').uncheck();
+    await page.getByLabel('All projects, including future ones').uncheck();
     await page.getByRole('checkbox', { name: 'shop' }).check();
     await page.getByRole('button', { name: 'Add the operator' }).click();
     const row = page.getByRole('row', { name: 'otto@example.test' });

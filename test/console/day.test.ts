@@ -62,7 +62,7 @@ describe.skipIf(!CHROMIUM)('a day at the console', { timeout: 240_000 }, () => {
   };
   const signIn = async (page: Page, { press, write }: Hands, email: string): Promise<void> => {
     await page.goto(`./${at(stage, 'documents/things?sort=stock')}`);
-    await write(page.getByLabel('E-mail'), email);
+    await write(page.getByLabel('Email'), email);
     await write(page.getByLabel('Password'), PASSWORD);
     await press(page.getByRole('button', { name: 'Sign in' }));
     await page.getByText(/^50 shown of 20,00\d/).waitFor();
@@ -123,7 +123,7 @@ describe.skipIf(!CHROMIUM)('a day at the console', { timeout: 240_000 }, () => {
     await press(page.getByRole('button', { name: 'Move to the trash' }));
     await page.getByText('3 moved to the trash').first().waitFor();
     await press(page.getByRole('button', { name: 'Undo' }));
-    await page.getByText('3 taken back').first().waitFor();
+    await page.getByText('3 restored').first().waitFor();
 
     // Makes a new one.
     await press(page.getByRole('link', { name: 'New document' }));

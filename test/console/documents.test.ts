@@ -329,7 +329,7 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     await page.getByText('what the plan says').waitFor();
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
     await visit(page, at(stage, `documents/articles?open=${ids[5]!}&tab=files`));
-    await page.getByText('No file is attached to the document').waitFor();
+    await page.getByText('No attached files').waitFor();
     await visit(page, at(stage, 'files'));
     await page.getByText('plan.txt').click();
     await page.getByText('it is read by links, by those who may read its document').waitFor();
@@ -424,7 +424,7 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText(/^1 of 1 stored document would be invalid/).waitFor();
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
-    await page.getByRole('button', { name: 'Save all the same' }).click();
+    await page.getByRole('button', { name: 'Save anyway' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(await drafts(page)).toBe(0);
   });

@@ -19,7 +19,7 @@ describe.skipIf(!CHROMIUM)('the screen of own code', () => {
       await reach(page, page.getByText(/^whsec_/));
       await page.keyboard.press('Escape');
       await page.getByRole('link', { name: 'orders.create' }).click();
-      await page.getByLabel('Document to try it with').fill('{"quantity":2}');
+      await page.getByLabel('Test document').fill('{"quantity":2}');
       await page.getByRole('button', { name: 'Call it once' }).click();
       await page.getByText('Answered: {"allow":true,"set":{}}').waitFor();
       await page.getByText('answered 200').first().waitFor();

@@ -66,7 +66,7 @@ describe.skipIf(!CHROMIUM)('rules at the console', { timeout: 120_000 }, () => {
     await page.getByLabel('update', { exact: true }).fill('');
     await read.fill('doc.open or doc.owner = user.id');
     await page.getByRole('button', { name: 'Check without saving' }).click();
-    await page.getByText('Lets somebody do more than now: rule read').waitFor();
+    await page.getByText('Grants more access: rule read').waitFor();
     expect([await page.getByRole('alert').count(), await findBarriers(page)]).toEqual([0, []]);
     await page.getByRole('button', { name: 'Save the rules' }).click();
     await page.getByLabel(/^Type/).fill('shop');

@@ -73,7 +73,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await visit(page, at(stage, `documents/posts?open=${id}`));
     await page.getByRole('button', { name: 'Move to the trash' }).click();
     await page.getByRole('button', { name: 'Undo' }).click();
-    await page.getByText('Document taken back').waitFor();
+    await page.getByText('Document restored').waitFor();
   });
 
   it('stores a copy of a document, with links to those that it names', async () => {
@@ -135,7 +135,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('1 of 2 stored documents violate the new settings').waitFor();
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
-    await page.getByRole('button', { name: 'Save all the same' }).click();
+    await page.getByRole('button', { name: 'Save anyway' }).click();
     await page.getByText('Collection changed').waitFor();
     await page.getByRole('row', { name: 'pages' }).getByText('private, by userId').waitFor();
     await visit(page, at(stage, 'collections?open=pages'));
@@ -173,7 +173,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByLabel(/^Unique together/).fill('org,title where status=booked\norg,until');
     await page.getByLabel('Documents expire').selectOption('until');
     await page.getByLabel(/^Time after that/).fill('2h');
-    await page.getByLabel('for good, not to the trash').check();
+    await page.getByLabel('permanently, not to the trash').check();
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
     await page.getByRole('button', { name: 'Register' }).click();
     await page.getByText('Collection registered').waitFor();
@@ -397,7 +397,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByRole('button', { name: 'Move to the trash' }).click();
     await page.getByText('3 moved to the trash').waitFor();
     await page.getByRole('button', { name: 'Undo' }).click();
-    await page.getByText('3 taken back').waitFor();
+    await page.getByText('3 restored').waitFor();
     await page.getByText('3 shown').waitFor();
     await page.getByLabel(`Row ${stage.ids[101]!}`).check();
     await page.getByRole('button', { name: 'Move to the trash' }).click();
@@ -406,7 +406,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByText('1 shown').waitFor();
     await page.getByLabel('All rows').check();
     await page.getByRole('button', { name: 'Take back' }).click();
-    await page.getByText('1 taken back').waitFor();
+    await page.getByText('1 restored').waitFor();
   });
 
   it('asks for the name before something ends for good, and shows a key once', async () => {
@@ -506,7 +506,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
         'project',
       );
     const page = await openConsole(stage, { hash: at(stage, 'users') });
-    await page.getByLabel('Id, or any text holds').fill('lovel');
+    await page.getByLabel('ID or any text contains').fill('lovel');
     await page.getByRole('button', { name: 'Filter' }).click();
     await page.getByText('1 user', { exact: true }).waitFor();
     await page.getByRole('link', { name: 'ada@b.test' }).waitFor();
@@ -567,7 +567,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
   it('is walked through with the keyboard alone', async () => {
     const page = await openPage(stage);
     await page.goto('./');
-    await page.getByLabel('E-mail').waitFor();
+    await page.getByLabel('Email').waitFor();
     await page.keyboard.type(OWNER);
     await page.keyboard.press('Tab');
     await page.keyboard.type(PASSWORD);
@@ -637,7 +637,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.goto('/');
     expect((await page.locator('main').boundingBox())!.width).toBeGreaterThan(600);
     await page.getByRole('link', { name: 'Console' }).click();
-    await page.getByLabel('E-mail').waitFor();
+    await page.getByLabel('Email').waitFor();
   });
 
   it('is in no frame of another page', async () => {

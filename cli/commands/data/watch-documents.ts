@@ -21,7 +21,7 @@ interface Watched {
   cursorFile: string | undefined;
 }
 
-/** Follows the changes of a collection, one JSON object a line, until it is stopped. */
+/** Follows the changes of a collection, one JSON object per line, until it is stopped. */
 export async function watchDocuments(
   context: Context,
   { app, project, collection }: { app: App; project: Project; collection: Collection },

@@ -102,13 +102,8 @@ function ProviderDrawer({ base, stored, onClose }: { base: Base; stored: Provide
       </p>
       <Field label="Client id" required autocomplete="off" {...form.at('clientId')} />
       <PasswordField label="Client secret" isNew {...form.at('clientSecret')} />
-      <Field label="Scopes" autocomplete="off" hint="Empty asks for the usual ones." {...form.at('scopes')} />
-      <TextArea
-        label="Pages of the app to come back to"
-        rows={3}
-        hint="Exact addresses, one a line."
-        {...form.at('pages')}
-      />
+      <Field label="Scopes" autocomplete="off" hint="Leave empty for the default scopes." {...form.at('scopes')} />
+      <TextArea label="Redirect URLs of the app" rows={3} hint="Exact URLs, one per line." {...form.at('pages')} />
     </DrawerForm>
   );
 }

@@ -125,7 +125,7 @@ function Editor({
           disabled={busy || !settings || (collection ? changes.length === 0 : named === '')}
           onClick={() => void save()}
         >
-          {!collection ? 'Register' : report && report.violations > 0 ? 'Save all the same' : 'Save'}
+          {!collection ? 'Register' : report && report.violations > 0 ? 'Save anyway' : 'Save'}
         </button>
       </p>
     </>

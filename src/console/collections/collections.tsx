@@ -146,7 +146,7 @@ function OneCollection({
       {dropping && (
         <Confirm
           title="Drop the collection"
-          text="For good, with all its documents."
+          text="This permanently deletes all its documents."
           name={name}
           request={prepare('DELETE', path)}
           done="The collection is dropped"

@@ -19,7 +19,7 @@ export function UniquesField({ settings, onSettings }: Edited) {
   const [text, setText] = useState((settings.uniques ?? []).map(writeUnique).join('\n'));
   return (
     <TextArea
-      label="Unique together, one a line: board,user, or staff,at where status=booked"
+      label="Unique together, one per line: board,user, or staff,at where status=booked"
       rows={2}
       value={text}
       onChange={(next) => {
@@ -57,7 +57,7 @@ export function ExpireFields({ settings, onSettings }: Edited) {
             }}
           />
           <Tick
-            label="for good, not to the trash"
+            label="permanently, not to the trash"
             value={expire.permanent ?? false}
             onChange={(isSet) => {
               const { permanent: _, ...others } = expire;

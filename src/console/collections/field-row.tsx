@@ -155,7 +155,7 @@ function Rules({ field, shown, onField }: Pick<RowProps, 'field' | 'onField'> & 
         ))}
         {(type === 'String' || type === 'Number') && (
           <Field
-            label="One of (commas between)"
+            label="One of (comma-separated)"
             autocomplete="off"
             value={field.enum?.join(',') ?? ''}
             onChange={(value) => onField(withRule(field, 'enum', readChoices(value, type)))}
@@ -171,7 +171,7 @@ const ON_DELETE = [
   ['restrict', 'that is refused'],
   ['unset', 'this field is cleared'],
   ['trash', 'this goes to the trash'],
-  ['remove', 'this is removed for good'],
+  ['remove', 'the value is removed permanently'],
 ] as const;
 
 /** What a reference demands of the document that it names. */
@@ -202,7 +202,7 @@ function ReferenceRules({ field, shown, onField }: Pick<RowProps, 'field' | 'onF
           onChange={(value) => set('onDelete', value === '' ? undefined : value)}
         />
         <Field
-          label="With the same (commas between)"
+          label="With the same (comma-separated)"
           autocomplete="off"
           value={same?.join(',') ?? ''}
           onChange={(value) => set('same', value === '' ? undefined : value.split(','))}

@@ -77,7 +77,7 @@ export function FieldsForm({
           {!hasRules && <AccessChoice settings={settings} onSettings={onSettings} />}
         </div>
         <TextArea
-          label="Indexes, one a line: views, or status,-views"
+          label="Indexes, one per line: views, or status,-views"
           rows={3}
           value={indexes.join('\n')}
           onChange={(text) => onSettings({ ...settings, indexes: text === '' ? [] : text.split('\n') })}

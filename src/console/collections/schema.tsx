@@ -59,7 +59,7 @@ function Editor({ base, schema, onClose }: { base: Address<SchemaRoute>; schema:
       {changes && <Changes changes={changes} />}
       {mayChange.value && (
         <p class="row">
-          <Tick label="Drop what is not in the file" value={prune} onChange={setPrune} />
+          <Tick label="Delete what is not in the file" value={prune} onChange={setPrune} />
           <button disabled={looking || body === null} onClick={() => void look()}>
             See what would change
           </button>
@@ -76,7 +76,7 @@ function Editor({ base, schema, onClose }: { base: Address<SchemaRoute>; schema:
           title="Apply the schema"
           text={
             prune
-              ? 'What the file leaves out is dropped for good: collections with all their documents, fields, indexes.'
+              ? 'Collections, fields and indexes that are not in the file are deleted permanently, with all documents of the collections.'
               : 'It loosens access or checks.'
           }
           name={name}

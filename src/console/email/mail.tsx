@@ -169,7 +169,7 @@ function MailSettings({
       <Field
         label="Sender"
         autocomplete="off"
-        hint="An address, or Name <address>; empty is the server’s."
+        hint="An address, or Name <address>. Leave empty for the server’s."
         {...form.at('sender')}
       />
       <Field
@@ -190,7 +190,7 @@ function MailSettings({
         hint={stored.providerWebhookSecret ? 'There is one.' : 'Begins with whsec_; bounces become known by it.'}
         {...form.at('secret')}
       />
-      {stored.providerApiKey && <Tick label="Take the own provider away" {...form.at('isRemoved')} />}
+      {stored.providerApiKey && <Tick label="Remove the project’s own provider" {...form.at('isRemoved')} />}
     </DrawerForm>
   );
 }

@@ -60,7 +60,7 @@ function OneTemplate({ base, name, onClose }: { base: Base; name: string; onClos
       {data?.html !== undefined && (
         <p>
           <a href={addressOf(below(path, '/preview'))} target="_blank" rel="noopener noreferrer">
-            Look at the HTML as it is stored
+            Show HTML source
           </a>
         </p>
       )}
@@ -128,7 +128,7 @@ function Editor({ base, stored, onDone }: { base: Base; stored: Template | null;
       {removing && (
         <Confirm
           title="Remove the template"
-          text="For good. One of the service’s own of that name is used again."
+          text="This permanently deletes the template. A built-in template of the same name is used again."
           name={name}
           request={removal}
           done="The template is removed"

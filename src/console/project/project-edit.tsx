@@ -84,7 +84,7 @@ export function ProjectEditor({
       <TextArea
         label="Allowed domains"
         rows={3}
-        hint="Origins that browsers may call from, one a line."
+        hint="Origins of browser apps, one per line."
         {...form.at('origins')}
       />
       <Tick label="Publishable keys may upload files" {...form.at('publishableUploads')} />

@@ -60,7 +60,7 @@ export function ProjectSettings() {
       {data && isDeleting && (
         <Confirm
           title="Delete the project"
-          text="For good, with all its documents, users and files."
+          text="This permanently deletes its documents, users and files."
           name={data.name}
           asksPassword
           request={prepare('DELETE', base)}

@@ -482,7 +482,7 @@ function Plan({ of: { indexes, examined, returned, plan } }: { of: NonNullable<A
     <>
       <p role="status" class={indexes.length === 0 ? 'warn' : 'good'}>
         {indexes.length === 0
-          ? 'No index is used: every document is looked at.'
+          ? 'No index is used: every document is scanned.'
           : `Read by ${indexes.length === 1 ? 'the index' : 'the indexes'} ${indexes.join(', ')}.`}{' '}
         {howMany(examined, 'document')} looked at for {number(returned)}.
       </p>

@@ -261,7 +261,7 @@ function Reviewed({ review, texts }: { review: Review | null; texts: Texts }) {
   const { findings, loosens } = review;
   if (findings.length + loosens.length === 0) return <p role="status">Nothing is wrong with these rules.</p>;
   const others = findings.filter((each) => !findMistake(each, texts)).map(({ message }) => message);
-  const lines = [...others, ...loosens.map((line) => `Lets somebody do more than now: ${line}`)];
+  const lines = [...others, ...loosens.map((line) => `Grants more access: ${line}`)];
   return (
     <div role="status">
       {lines.map((line) => (

@@ -10,9 +10,9 @@ export function PlayedAs() {
   if (as === null) return null;
   return (
     <p class="trouble" role="status">
-      You see this list as <b>{as === 'anyone' ? 'somebody who is not signed in' : as}</b> with a publishable key does.
-      Nothing can be changed here meanwhile; a document that you open is shown whole, and its tab “Access” says why this
-      user may read it. <a href={linkHere({ as: null, cursor: null })}>See all again</a>
+      You see this list as <b>{as === 'anyone' ? 'an anonymous caller' : as}</b> with a publishable key does. Nothing
+      can be changed here meanwhile; a document that you open is shown whole, and its tab “Access” says why this user
+      may read it. <a href={linkHere({ as: null, cursor: null })}>See all again</a>
     </p>
   );
 }

@@ -34,7 +34,7 @@ export function Audit() {
       list={list}
       before={data && data.items.length === PAGE ? data.items.at(-1)!.id : null}
       keyOf={({ id }) => id}
-      empty="Nothing is recorded."
+      empty="No entries."
       columns={[
         { name: 'At', show: ({ at }) => moment(at) },
         { name: 'Who', show: ({ actor }) => actor },

@@ -92,7 +92,7 @@ function Kept({ list }: { list: Loaded<KeptBackups> }) {
         columns={mayChange.value ? [...COLUMNS, ACTIONS] : COLUMNS}
       />
       <p class="muted">
-        A backup is restored by the command line, on a machine with the master key or the passphrase that encrypted it:{' '}
+        Restore a backup on the command line, on a machine with its master key or passphrase:{' '}
         <code>{restore(data?.items[0]?.name ?? 'latest')}</code>
       </p>
     </>

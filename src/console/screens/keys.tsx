@@ -54,7 +54,7 @@ export function Keys() {
             ? {
                 title: 'Revoke the key',
                 label: `Revoke the key ending with ${last4}`,
-                text: 'Requests with it are refused at once.',
+                text: 'Requests with it are rejected immediately.',
                 name: last4,
                 request: prepare('DELETE', below(base, '/{keyId}', { keyId: id })),
                 done: 'The key is revoked',
@@ -73,7 +73,7 @@ export function Keys() {
       {isRotating && (
         <Confirm
           title="Rotate the secret key"
-          text="There will be a new one; those that are in use end in 24 hours."
+          text="A new key is created. Current keys stay valid for 24 hours."
           asksPassword
           request={rotation}
           onClose={() => setRotating(false)}

@@ -27,7 +27,7 @@ export function Operators() {
       empty="No operators."
       columns={[
         {
-          name: 'E-mail',
+          name: 'Email',
           show: (operator) =>
             mayChange.value && !isOwn(operator)
               ? opens(operator.id, operator.email)
@@ -44,7 +44,7 @@ export function Operators() {
           : {
               title: 'Remove the operator',
               label: `Remove ${operator.email}`,
-              text: 'Every session and token ends at once.',
+              text: 'All sessions and tokens end immediately.',
               name: operator.email,
               asksPassword: true,
               request: prepare('DELETE', below(BASE, '/{operator}', { operator: operator.id })),
@@ -89,20 +89,20 @@ function OperatorDrawer({ stored, onClose }: { stored: OperatorAccount | null; o
       mayGo={form.isDirty && (seesAll || chosen.length > 0) && (stored !== null || (email !== '' && password !== ''))}
       onClose={onClose}
     >
-      {!stored && <Field label="E-mail" type="email" required autocomplete="off" {...form.at('email')} />}
+      {!stored && <Field label="Email" type="email" required autocomplete="off" {...form.at('email')} />}
       {stored ? (
         <Field
           label="New password"
           type="password"
           autocomplete="new-password"
-          hint="Empty leaves it as it is; a new one ends every session of the operator."
+          hint="Leave empty to keep it. A new password ends all sessions of the operator."
           {...form.at('password')}
         />
       ) : (
         <PasswordField label="Password" isNew {...form.at('password')} />
       )}
       <Choice label="Role" choices={ROLES} {...form.at('role')} />
-      <Tick label="All projects, future ones too" {...form.at('seesAll')} />
+      <Tick label="All projects, including future ones" {...form.at('seesAll')} />
       {!seesAll && <ProjectTicks {...form.at('chosen')} />}
     </DrawerForm>
   );

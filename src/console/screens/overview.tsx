@@ -27,9 +27,7 @@ export function Overview() {
       {seesAll.value ? (
         <Service />
       ) : (
-        <p>
-          You look after these projects: choose one. Figures of the whole service are for operators of all projects.
-        </p>
+        <p>Choose a project. Metrics of the whole server are visible to operators of all projects.</p>
       )}
       <Projects />
     </>

@@ -63,7 +63,7 @@ export function OwnCode() {
         remove={({ event }) => ({
           title: 'Remove the hook',
           label: `Remove the hook of ${event}`,
-          text: 'For good, with its log. Nothing is asked before the event any more.',
+          text: 'This permanently deletes the hook and its log.',
           name: event,
           request: prepare('DELETE', below(hooks, '/{event}', { event })),
           done: 'The hook is removed',
@@ -96,7 +96,7 @@ export function OwnCode() {
           remove={({ name }) => ({
             title: 'Remove the schedule',
             label: `Remove the schedule ${name}`,
-            text: 'For good, with its log. A run that has begun may still end.',
+            text: 'This permanently deletes the schedule and its log. A running call may still finish.',
             name,
             request: prepare('DELETE', below(schedules, '/{name}', { name })),
             done: 'The schedule is removed',
@@ -147,7 +147,7 @@ function OneHook({
       </p>
       {mayChange.value && (
         <Form onSubmit={() => void tryOut(request, send)}>
-          <TextArea label="Document to try it with" rows={4} value={text} onChange={setText} />
+          <TextArea label="Test document" rows={4} value={text} onChange={setText} />
           <p>
             <button>Call it once</button>
           </p>
@@ -355,7 +355,7 @@ function NewSchedule({
       <Field label="Time zone" required autocomplete="off" placeholder="Europe/Berlin" {...form.at('timeZone')} />
       <TargetFields form={target} />
       <Choice
-        label="Runs that were missed"
+        label="Missed runs"
         choices={[
           ['once', 'One late run'],
           ['skip', 'Left out'],

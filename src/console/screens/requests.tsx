@@ -53,14 +53,14 @@ export function Requests() {
         )
       }
       filters={[
-        { name: 'q', label: 'Path, id, user or network holds' },
+        { name: 'q', label: 'Path, ID, user or network contains' },
         { name: 'status', label: 'Status', choices: STATUSES },
         { name: 'minMs', label: 'Took', choices: TIMES, unchosen: 'any time' },
         { name: 'project', label: 'Project', choices: projects.value.map(({ id, name }) => [id, name] as const) },
       ]}
       list={{ ...list, loading: list.loading && list.data === null }}
       keyOf={({ requestId }) => requestId}
-      empty="No request is like that."
+      empty="No requests match your filter."
       columns={[
         { name: 'At', show: ({ at }) => moment(at) },
         { name: 'Status', show: ({ status }) => <span class={toneOf(status)}>{status}</span> },

@@ -20,12 +20,12 @@ export function ServerSettings() {
       title="Server settings"
       count={list.data?.items.length}
       filters={[
-        { name: 'name', label: 'Name or meaning holds' },
+        { name: 'name', label: 'Name or description contains' },
         {
           name: 'from',
           label: 'Which',
           choices: [
-            ['set', 'set by somebody'],
+            ['set', 'changed from the default'],
             ['default', 'defaults'],
           ],
         },
@@ -47,9 +47,7 @@ export function ServerSettings() {
         { name: 'Meaning', show: ({ text }) => <span title={text}>{text}</span> },
       ]}
     >
-      <p class="muted">
-        They are read when the server starts: from flags, the environment or a file. Secrets are masked.
-      </p>
+      <p class="muted">Settings are read at startup: from flags, the environment or a file. Secrets are masked.</p>
     </CrudScreen>
   );
 }

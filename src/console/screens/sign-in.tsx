@@ -31,7 +31,7 @@ export function SignIn({ onDone, isAgain = false }: { onDone: () => void; isAgai
   return (
     <Form class="stack" onSubmit={() => void run()}>
       {!isAgain && <h1>bsvc console</h1>}
-      <Field label="E-mail" type="email" required autocomplete="username" {...form.at('email')} />
+      <Field label="Email" type="email" required autocomplete="username" {...form.at('email')} />
       <PasswordField label="Password" {...form.at('password')} />
       <ErrorNote error={error} />
       <button class="primary" disabled={busy}>

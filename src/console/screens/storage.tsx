@@ -108,7 +108,7 @@ function BucketDrawer({ path, stored, onClose }: { path: BucketPath; stored: Own
       <Field
         label="Endpoint"
         autocomplete="off"
-        hint="Such as https://ACCOUNT.r2.cloudflarestorage.com; empty is Amazon S3."
+        hint="Such as https://ACCOUNT.r2.cloudflarestorage.com. Leave empty for Amazon S3."
         {...form.at('endpoint')}
       />
       <Field label="Region" required autocomplete="off" {...form.at('region')} />
@@ -117,7 +117,7 @@ function BucketDrawer({ path, stored, onClose }: { path: BucketPath; stored: Own
       <Field
         label="Public address"
         autocomplete="off"
-        hint="Where browsers read the files; empty reads them through the server."
+        hint="Public URL of the bucket. Leave empty to serve files through the server."
         {...form.at('publicUrl')}
       />
       <Tick label="Path-style URLs (MinIO)" {...form.at('forcePathStyle')} />

@@ -108,12 +108,12 @@ function EditUser({ path, stored, onDirty }: { path: UserPath; stored: User; onD
   });
   return (
     <Form onSubmit={() => void (mayGo && save())}>
-      <Field label="E-mail" type="email" required autocomplete="off" {...form.at('email')} />
-      <Tick label="The address is confirmed" {...form.at('emailVerified')} />
+      <Field label="Email" type="email" required autocomplete="off" {...form.at('email')} />
+      <Tick label="Email address verified" {...form.at('emailVerified')} />
       <Field
         label="Roles"
         autocomplete="off"
-        hint="Between commas; access rules read them as user.roles."
+        hint="Comma-separated. Access rules read them as user.roles."
         {...form.at('roles')}
       />
       <TextArea label="Further fields" rows={5} {...form.at('json')} />
@@ -152,16 +152,16 @@ function Acts({ path, user, onClose }: { path: UserPath; user: User; onClose: ()
       {asked === 'factors' && (
         <Confirm
           title="Reset MFA"
-          text="After the project’s delay the account has none, and its sessions end. The user is told by mail; signing in with a code stops it."
+          text="MFA is removed after the project’s delay, and all sessions end. The user is notified by email and can cancel it by signing in with a code."
           request={prepare('DELETE', below(path, '/mfa'))}
-          done="The reset is noted; the user is told by mail"
+          done="MFA reset scheduled. The user is notified by email"
           onClose={close}
         />
       )}
       {asked === 'delete' && (
         <Confirm
           title="Delete the account"
-          text="For good. The user’s documents stay, except where a field says otherwise (onDelete)."
+          text="This permanently deletes the account. The user’s documents stay, unless a field has onDelete."
           name={user.email ?? user._id}
           request={prepare('DELETE', path)}
           done="The account is deleted"

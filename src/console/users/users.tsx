@@ -39,15 +39,15 @@ export function Users() {
           </>
         }
         filters={[
-          { name: 'email', label: 'E-mail begins with' },
-          { name: 'q', label: 'Id, or any text holds' },
+          { name: 'email', label: 'Email starts with' },
+          { name: 'q', label: 'ID or any text contains' },
         ]}
         list={list}
         names={['user', 'users']}
         keyOf={({ _id }) => _id}
-        empty={email || q ? 'No user is like that.' : <NoUsers />}
+        empty={email || q ? 'No users match your search.' : <NoUsers />}
         columns={[
-          { name: 'E-mail', show: (user) => opens(user._id, user.email ?? user._id) },
+          { name: 'Email', show: (user) => opens(user._id, user.email ?? user._id) },
           { name: 'Verified', show: (user) => (user.emailVerified ? 'yes' : <span class="muted">no</span>) },
           {
             name: 'State',
@@ -87,9 +87,9 @@ function NewUser({ base, onClose }: { base: Address<'/api/projects/{projectId}/u
       mayGo={account.email !== '' && account.password !== '' && 'fields' in read}
       onClose={onClose}
     >
-      <Field label="E-mail" type="email" required autocomplete="off" {...form.at('email')} />
+      <Field label="Email" type="email" required autocomplete="off" {...form.at('email')} />
       <PasswordField label="Password" isNew {...form.at('password')} />
-      <Tick label="The address is known to be theirs: no mail" {...form.at('emailVerified')} />
+      <Tick label="Mark the address as verified, without an email" {...form.at('emailVerified')} />
       <TextArea
         label="Further fields"
         rows={4}
@@ -124,19 +124,19 @@ function InviteUser({ project, onClose }: { project: Address<'/api/projects/{pro
     >
       {data && redirects.length === 0 && (
         <p class="trouble">
-          No page is set that mails may link to.{' '}
+          No redirect pages are allowed yet.{' '}
           <a href={linkTo(['p', place.value.parts[1] ?? '', 'sign-in'])}>Add one under “Sign-in”</a>
         </p>
       )}
-      <Field label="E-mail" type="email" required autocomplete="off" {...form.at('email')} />
+      <Field label="Email" type="email" required autocomplete="off" {...form.at('email')} />
       <Field
         label="Roles"
         autocomplete="off"
-        hint="Between commas; the user gets them by accepting."
+        hint="Comma-separated. The user gets them when accepting."
         {...form.at('roles')}
       />
       <Choice
-        label="Page that the mail links to"
+        label="Page that the email links to"
         choices={redirects.map((each) => [each, each] as const)}
         {...form.at('chosen')}
         value={redirect}
@@ -156,7 +156,7 @@ function OpenInvites({ path }: { path: Address<'/api/projects/{projectId}/invite
         keyOf={({ id }) => id}
         empty="None."
         columns={[
-          { name: 'E-mail', show: (invite) => invite.email },
+          { name: 'Email', show: (invite) => invite.email },
           { name: 'Roles', show: (invite) => invite.roles.join(', ') },
           { name: 'Until', show: ({ expiresAt }) => moment(expiresAt) },
           {

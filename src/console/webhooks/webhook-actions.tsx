@@ -106,13 +106,13 @@ export function WebhookActions({
           onClose={close}
           onDone={() => invalidate(below(base, '/counts'))}
         >
-          <Tick label="Keep waiting deliveries" value={keeps} onChange={setKeeps} />
+          <Tick label="Keep pending deliveries" value={keeps} onChange={setKeeps} />
         </Confirm>
       )}
       {asked === 'remove' && (
         <Confirm
           title="Remove the webhook"
-          text="For good, with its deliveries. Nothing is sent to it any more."
+          text="This permanently deletes the webhook and its deliveries."
           name={new URL(url).host}
           request={prepare('DELETE', base)}
           onClose={close}
@@ -122,7 +122,7 @@ export function WebhookActions({
       {asked === 'secret' && (
         <Confirm
           title="Make a new secret"
-          text="Deliveries are signed with it from now on; the old secret counts for 24 hours more."
+          text="New deliveries are signed with it. The old secret stays valid for 24 hours."
           asksPassword
           request={prepare('POST', below(base, '/rotate-secret'))}
           onClose={close}

@@ -63,7 +63,7 @@ export function Webhooks() {
           { name: 'State', show: (each) => <State {...each} /> },
         ]}
       />
-      {data && chosen !== undefined && !webhook && <p class="empty">This webhook is gone.</p>}
+      {data && chosen !== undefined && !webhook && <p class="empty">This webhook no longer exists.</p>}
       {webhook && <OneWebhook key={webhook.id} base={below(base, '/{id}', { id: webhook.id })} webhook={webhook} />}
       {edited && (edited === 'new' || webhook) && (
         <WebhookDrawer
@@ -161,7 +161,7 @@ function WebhookDrawer({
       <TextArea
         label="Events"
         rows={4}
-        hint="One a line: orders.insert, orders.*, *.delete, or * for all."
+        hint="One per line: orders.insert, orders.*, *.delete, or * for all."
         {...form.at('events')}
       />
       {unknown.length > 0 && (

@@ -36,7 +36,7 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   data: 'schema validation unique populate join filter sort pagination cursor search aggregation geo near',
   writes: 'relations references transaction batch increment upsert bulk import export csv',
   realtime: 'realtime subscribe websocket sse live·list latest',
-  client: 'offline typescript types sdk',
+  client: 'offline typescript types sdk openapi',
   files: 'file·upload images private·files s3 bucket cdn',
   email: 'email smtp template newsletter',
   webhooks: 'webhook',

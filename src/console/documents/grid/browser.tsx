@@ -156,9 +156,7 @@ function Tabs({ isTrash }: { isTrash: boolean }) {
 }
 
 const Unindexed = ({ name }: { name: string }) => (
-  <p class="muted">
-    No index serves the order by {name}: on a large collection it takes long and ends after ten seconds.
-  </p>
+  <p class="muted">No index for sorting by {name}. On large collections this is slow and stops after ten seconds.</p>
 );
 
 /** Where no row is: why, and what to do next. */
@@ -254,7 +252,7 @@ function SelectionBar({
       const path = act === 'trash' ? below(documents, '/trash') : below(documents, '/recover');
       const { done, refused } = await call('POST', path, { body: { ids: [...chosen] } });
       const left = refused.length > 0 ? `, ${refused.length} refused: ${refused[0]!.message}` : '';
-      say(`${done.length} ${act === 'trash' ? 'moved to the trash' : 'taken back'}${left}`, {
+      say(`${done.length} ${act === 'trash' ? 'moved to the trash' : 'restored'}${left}`, {
         isBad: refused.length > 0,
         ...(done.length > 0 && { undo: () => void all(act === 'trash' ? 'recover' : 'trash', done) }),
       });
@@ -289,7 +287,7 @@ function SelectionBar({
       {isErasing && (
         <Confirm
           title={`Delete ${howMany(ids.length, 'document')} permanently`}
-          text="They cannot be taken back."
+          text="This cannot be undone."
           name={String(ids.length)}
           action="Delete permanently"
           onClose={() => setErasing(false)}

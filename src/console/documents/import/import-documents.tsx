@@ -49,7 +49,7 @@ export function ImportDrawer({
   return (
     <Drawer title={`Import into ${name}`} onClose={onClose}>
       <label class="file">
-        File: CSV, a JSON array, or one JSON object a line
+        File: CSV, a JSON array, or one JSON object per line
         <input
           type="file"
           accept=".csv,.tsv,.json,.ndjson,.jsonl"

@@ -74,9 +74,7 @@ function Page({
   return (
     <>
       <ErrorNote error={error} onRetry={reload} />
-      {items.length === 0 && before === null && next === null && (
-        <p class="empty">No change of this document is kept.</p>
-      )}
+      {items.length === 0 && before === null && next === null && <p class="empty">No changes recorded.</p>}
       <ol class="history">
         {items.map((item, at) => (
           <li key={`${item.at} ${at}`}>
@@ -102,7 +100,7 @@ interface State {
 
 function titleOf({ change, before }: Change, after: ShownFields | null): string {
   if (change === 'created') return 'Created';
-  if (change === 'removed') return 'Deleted for good';
+  if (change === 'removed') return 'Deleted permanently';
   if (before && after && before.isDeleted !== after.isDeleted) {
     return after.isDeleted === true ? 'Moved to the trash' : 'Taken back from the trash';
   }

@@ -131,9 +131,7 @@ function FilesTab({ base, record }: RecordView) {
     <>
       <ErrorNote error={error} onRetry={reload} />
       {!data && !error && <p class="empty">Loading…</p>}
-      {data?.items.length === 0 && (
-        <p class="empty">No file is attached to the document: applications attach them as they upload.</p>
-      )}
+      {data?.items.length === 0 && <p class="empty">No attached files. Apps attach files when they upload them.</p>}
       {data?.items.map((file) => (
         <section key={file.path}>
           <h3 dir="auto">{file.name}</h3>

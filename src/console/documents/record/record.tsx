@@ -161,7 +161,7 @@ function Foot({
   const act = async (recover: boolean): Promise<void> => {
     try {
       await (recover ? call('PATCH', below(path, '/recover')) : call('DELETE', path));
-      say(recover ? 'Document taken back' : 'Document moved to the trash', { undo: () => void act(!recover) });
+      say(recover ? 'Document restored' : 'Document moved to the trash', { undo: () => void act(!recover) });
       onChange();
       onClose();
     } catch (refusal) {
@@ -191,7 +191,7 @@ function Foot({
       {isErasing && (
         <Confirm
           title="Delete the document permanently"
-          text="It cannot be taken back."
+          text="This cannot be undone."
           name={id.slice(-4)}
           action="Delete permanently"
           request={prepare('DELETE', path, { query: { permanent: true } })}
