@@ -251,7 +251,7 @@ describe('whatever a text names', () => {
       const words = text.split(/\s+/);
       let nodes: readonly CommandNode[] | undefined = COMMANDS;
       for (const word of words) {
-        const found = nodes?.find(({ name }) => name === word);
+        const found: CommandNode | undefined = nodes?.find(({ name }) => name === word);
         if (!found) return nodes !== COMMANDS && (nodes === undefined || !/^[a-z-]+$/.test(word));
         nodes = found.commands;
       }

@@ -236,7 +236,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await row.getByText('Welcome to the shop').waitFor();
     await row.getByRole('link', { name: 'welcome' }).click();
     const opened = page.context().waitForEvent('page');
-    await page.getByRole('link', { name: 'Look at the HTML' }).click();
+    await page.getByRole('link', { name: 'Show HTML source' }).click();
     const preview = await opened;
     await preview.getByText('Hello {{name}}').waitFor();
     expect(await preview.title()).toBe('');
