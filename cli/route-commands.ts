@@ -2,12 +2,14 @@ import type { CommandNode } from './shell/command.js';
 import { COMMANDS } from './commands/index.js';
 import { ROUTE_LISTS } from '../src/api.js';
 
-/** Their commands take the last name of the path as an option, or after other words. */
+/** Their commands take the last name of the path as an option or after other words, or no project. */
 const LEFT_OUT = [
   'DELETE /api/projects/:projectId/users/:user/sessions/:session',
   'PATCH /api/projects/:projectId/collections/:collection/documents/:document',
   'DELETE /api/projects/:projectId/invites/:invite',
   'POST /api/admin/jobs/:jobId/retry',
+  'PUT /api/projects/:projectId/schema',
+  'POST /api/projects/:projectId/recount',
 ];
 
 /**

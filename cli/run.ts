@@ -241,7 +241,7 @@ const SYNONYMS: readonly (readonly string[])[] = [
   ['list', 'ls', 'query', 'find', 'search', 'logs'],
   ['show', 'get', 'info', 'describe', 'status', 'usage'],
   ['create', 'add', 'new', 'insert', 'make', 'install', 'invite'],
-  ['update', 'edit', 'change', 'set', 'modify', 'patch'],
+  ['update', 'edit', 'change', 'set', 'modify', 'patch', 'rename', 'disable', 'enable'],
   ['delete', 'remove', 'rm', 'drop', 'trash', 'revoke', 'erase', 'clear', 'purge'],
 ];
 

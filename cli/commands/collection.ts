@@ -7,7 +7,6 @@ import { readIndexSizes } from '../../src/features/collections/indexes/index-siz
 import { suggestedIndexes } from '../../src/features/collections/indexes/unindexed-reads.js';
 import { listCollections } from '../../src/features/collections/list-collections.js';
 import { presentCollection } from '../../src/features/collections/present-collection.js';
-import { renameCollection } from '../../src/features/collections/rename-collection.js';
 import { ACCESS_SENTENCES, RULE_NAMES } from '../../src/features/collections/rules/collection-rules.js';
 import { USERS } from '../../src/features/collections/users-collection.js';
 import { chooseCollection, collectionArgument } from '../ask/choose-collection.js';
@@ -136,20 +135,6 @@ const show = defineCommand({
   },
 });
 
-const rename = defineProjectCommand({
-  details: 'Documents stay where they are; clients must use the new name from then on.',
-  examples: ['bsvc collection rename posts articles --project shop'],
-  audited: true,
-  parameters: {
-    collection: argument('collection', 'present name'),
-    newName: argument('new-name', 'new name'),
-  },
-  async run(context, { app, project, collection, newName }) {
-    const renamed = presentCollection(await renameCollection(app, project._id, collection, newName));
-    return { json: renamed, quiet: renamed.id, text: () => `Collection ${collection} is now ${renamed.name}.` };
-  },
-});
-
 const drop = defineProjectCommand({
   details: 'Removes the documents, those in the trash too.',
   examples: ['bsvc collection drop posts --project shop', 'bsvc collection drop posts --project shop --yes'],
@@ -165,4 +150,4 @@ const drop = defineProjectCommand({
   },
 });
 
-export default { list, show, rename, drop };
+export default { list, show, drop };

@@ -18,7 +18,7 @@ export default defineCommand({
   examples: ['bsvc doctor', 'bsvc doctor --deep', 'bsvc doctor --json', 'bsvc doctor --repair --dry-run'],
   audited: ({ fix, repair: repairs, dryRun }) => fix || (repairs && !dryRun),
   parameters: {
-    fix: flag('--fix', 'create missing indexes, set the CORS rules of the bucket'),
+    fix: flag('--fix', 'create missing indexes, recount used storage, set the CORS rules of the bucket'),
     repair: flag('--repair', 'recover intact data from a damaged embedded database'),
     dryRun: flag('--dry-run', 'with --repair: only show what would be lost'),
     deep: flag('--deep', 'read the whole embedded database and all uploaded files, also while a server runs'),

@@ -24,7 +24,6 @@ const mailTemplateCommand = commandsOf(() => import('./mail-template.js'));
 const operatorCommand = commandsOf(() => import('./operator.js'));
 const projectCommand = commandsOf(() => import('./project.js'));
 const scheduleCommand = commandsOf(() => import('./schedule.js'));
-const schemaCommand = commandsOf(() => import('./schema.js'));
 const userCommand = commandsOf(() => import('./user.js'));
 const webhookCommand = commandsOf(() => import('./webhook.js'));
 
@@ -42,13 +41,11 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       commands: [
         projectCommand('create', 'create a project with its first keys'),
         projectCommand('list', 'list projects'),
-        projectCommand('show', 'show one project'),
+        projectCommand('show', 'show settings, usage and limits of a project'),
         projectCommand('update', 'change name, plan, allowed domains or limits'),
         command('export', 'write a project as a bsvc.yaml file', () => import('./project-export.js')),
         projectCommand('brief', 'show a project on one page, for coding agents'),
         projectCommand('delete', 'delete a project and everything in it'),
-        projectCommand('usage', 'show the usage of a project’s limits'),
-        projectCommand('recount', 'recount the usage of quotas'),
       ],
     },
     {
@@ -81,22 +78,9 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         command('add', 'register a collection', () => import('./collection/add.js')),
         collectionCommand('list', 'list collections'),
         collectionCommand('show', 'show fields and rules of a collection'),
-        command('edit', 'change fields, indexes and the change log', () => import('./collection/edit.js')),
+        command('edit', 'change name, fields, indexes and the change log', () => import('./collection/edit.js')),
         command('rls', 'set who may access a collection: RLS or rules', () => import('./collection/rls.js')),
-        collectionCommand('rename', 'rename a collection'),
         collectionCommand('drop', 'drop a collection and its documents'),
-      ],
-    },
-    {
-      name: 'schema',
-      summary: 'all collections of a project as one file',
-      examples: [
-        'bsvc schema export --project shop --out schema.json',
-        'bsvc schema apply schema.json --project shop --dry-run',
-      ],
-      commands: [
-        schemaCommand('export', 'write the collections of a project as JSON'),
-        schemaCommand('apply', 'make the collections of a project match a file'),
       ],
     },
     {
@@ -212,15 +196,12 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       examples: [
         'bsvc user create --project shop --email ann@example.com',
         'bsvc user list --project shop',
-        'bsvc user disable ann@example.com --project shop',
+        'bsvc user update ann@example.com --project shop --disable',
       ],
       commands: [
-        userCommand('list', 'list users, or show one with roles, MFA and identities'),
+        userCommand('list', 'list users, or show one with roles, MFA, identities and sessions'),
         userCommand('create', 'create an account, or invite a user by email'),
-        userCommand('update', 'change roles, enable the account, reset MFA'),
-        userCommand('set-password', 'set a user’s password'),
-        userCommand('disable', 'disable an account, its sessions end'),
-        userCommand('sessions', 'list or revoke a user’s sessions'),
+        userCommand('update', 'change password or roles, end sessions, disable, reset MFA'),
         userCommand('delete', 'delete an account, with --erase all data of the user'),
         command('social', 'set up sign-in with Google, GitHub or another', () => import('./user/social.js')),
       ],

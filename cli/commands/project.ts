@@ -1,9 +1,8 @@
 import { parseBytes } from '../../src/config/setting-readers.js';
 import { changeProject } from '../../src/features/declaration/plan-projects.js';
 import type { StorageUsage } from '../../src/features/files/measure-storage.js';
-import { recountStorage } from '../../src/features/files/recount-storage.js';
 import { deleteProject } from '../../src/features/management/delete-project.js';
-import { type DatabaseUsage, measureUsage } from '../../src/features/management/measure-usage.js';
+import { type DatabaseUsage, measureUsage, type Usage } from '../../src/features/management/measure-usage.js';
 import { presentProjectDetails } from '../../src/features/management/present-project-details.js';
 import { BYTE_LIMITS, OVERRIDABLE_LIMITS } from '../../src/features/plans/plan-limits.js';
 import { describeProject } from '../../src/features/project-types/described-project.js';
@@ -107,11 +106,19 @@ const listAll = defineCommand({
 });
 
 const show = defineCommand({
-  examples: ['bsvc project show shop', 'bsvc project show shop --quiet'],
+  details: 'Its settings, what it holds, and what its plan grants.',
+  examples: ['bsvc project show shop', 'bsvc project show shop --json'],
   parameters: { project: projectArgument },
   async run(context, input) {
-    const project = presentProjectDetails(await requireProject(await context.app(), input.project));
-    return { json: project, quiet: project.id, text: (view) => presentProjectTable(view, project) };
+    const app = await context.app();
+    const found = await requireProject(app, input.project);
+    const project = presentProjectDetails(found);
+    const usage = await measureUsage(app, found);
+    return {
+      json: { ...project, usage },
+      quiet: project.id,
+      text: async (view) => `${await presentProjectTable(view, project)}\n\n${await presentUsage(view, usage)}`,
+    };
   },
 });
 
@@ -243,41 +250,31 @@ const remove = defineNamedProjectCommand({
   },
 });
 
-const usage = defineCommand({
-  examples: ['bsvc project usage shop', 'bsvc project usage shop --json'],
-  parameters: { project: projectArgument },
-  async run(context, input) {
-    const app = await context.app();
-    const usage = await measureUsage(app, await requireProject(app, input.project));
-    return {
-      json: usage,
-      quiet: usage.documents,
-      text: async (view) =>
-        [
-          await view.table(
-            ['collection', 'documents', 'in trash', 'size', 'log of changes'],
-            usage.collections.map(({ name, documents, trashed, bytes, log }) => [
-              name,
-              documents,
-              trashed,
-              presentBytes(bytes),
-              log ? presentBytes(log.bytes) : '',
-            ]),
-          ),
-          [
-            presentDatabase(usage.database),
-            presentStorage(usage.storage),
-            `${usage.mail.used} of ${usage.mail.limit ?? 'unlimited'} mails used this month`,
-            `${usage.webhooks} of ${usage.limits.webhooks ?? 'unlimited'} webhooks used`,
-          ].join('\n'),
-          await view.table(
-            ['limit', `granted (plan ${usage.plan})`],
-            Object.entries(usage.limits).map(([name, limit]) => [name, presentLimit(name, limit)]),
-          ),
-        ].join('\n\n'),
-    };
-  },
-});
+/** What a project holds beside what its plan grants. */
+async function presentUsage(view: TextStyle, usage: Usage): Promise<string> {
+  return [
+    await view.table(
+      ['collection', 'documents', 'in trash', 'size', 'log of changes'],
+      usage.collections.map(({ name, documents, trashed, bytes, log }) => [
+        name,
+        documents,
+        trashed,
+        presentBytes(bytes),
+        log ? presentBytes(log.bytes) : '',
+      ]),
+    ),
+    [
+      presentDatabase(usage.database),
+      presentStorage(usage.storage),
+      `${usage.mail.used} of ${usage.mail.limit ?? 'unlimited'} mails used this month`,
+      `${usage.webhooks} of ${usage.limits.webhooks ?? 'unlimited'} webhooks used`,
+    ].join('\n'),
+    await view.table(
+      ['limit', `granted (plan ${usage.plan})`],
+      Object.entries(usage.limits).map(([name, limit]) => [name, presentLimit(name, limit)]),
+    ),
+  ].join('\n\n');
+}
 
 function presentDatabase({ used, kept, limit }: DatabaseUsage): string {
   const of = presentLimit('database', limit);
@@ -294,20 +291,4 @@ function presentLimit(name: string, limit: number | null): string {
   return name === 'storage' || name === 'database' ? presentBytes(limit) : String(limit);
 }
 
-const recount = defineCommand({
-  details: 'Usage is counted automatically. Use this after data was restored or changed from outside.',
-  examples: ['bsvc project recount shop', 'bsvc project recount shop --json'],
-  audited: true,
-  parameters: { project: projectArgument },
-  async run(context, input) {
-    const app = await context.app();
-    const storage = await recountStorage(app, await requireProject(app, input.project));
-    return {
-      json: { storage },
-      quiet: storage.after,
-      text: () => `Storage: ${storage.after} bytes (the counter said ${storage.before})`,
-    };
-  },
-});
-
-export default { create, list: listAll, show, update, brief, delete: remove, usage, recount };
+export default { create, list: listAll, show, update, brief, delete: remove };

@@ -14,7 +14,7 @@ import { listUsers, presentAccount } from '../../src/features/users/accounts/lis
 import { listPasskeys } from '../../src/features/users/accounts/passkey.js';
 import { setPassword } from '../../src/features/users/accounts/set-password.js';
 import { changeRoles, listRoles } from '../../src/features/users/accounts/user-roles.js';
-import { isEmail, normaliseEmail } from '../../src/features/users/credentials.js';
+import { isEmail, normaliseEmail, requireNewPassword } from '../../src/features/users/credentials.js';
 import { requestReset } from '../../src/features/users/factors/request-reset.js';
 import { presentInvite } from '../../src/features/users/invites/invite.js';
 import { sendInvite } from '../../src/features/users/invites/send-invite.js';
@@ -28,8 +28,8 @@ import { defineCommand, flag, list, option, optionalArgument, secret } from '../
 import { readNewPassword } from '../shell/read-secret.js';
 import { UsageError } from '../view/exit.js';
 import type { Result } from '../view/output.js';
+import { countOf } from '../view/present-amount.js';
 import { presentFound } from '../view/present-found.js';
-import { presentList } from '../view/present-list.js';
 
 /** One user as the result of a command that changed it; `done` is the line for a person. */
 function presentUserResult(user: User, done: string): Result {
@@ -158,7 +158,7 @@ const DEFAULT_LIMIT = 50;
 
 const listAll = defineProjectCommand({
   details:
-    'Newest first. With a user it shows this one. --json shows every field, never passwords; "bsvc user sessions" shows where a user is signed in.',
+    'Newest first. With a user it shows this one and where they are signed in. --json shows every field, never passwords.',
   examples: [
     'bsvc user list --project shop',
     'bsvc user list --project shop --email ann --limit 5 --json',
@@ -202,54 +202,80 @@ async function presentUser(app: App, project: Project, user: User): Promise<Resu
   const roles = await listRoles(app, project, user);
   const identities = (await listIdentities(app, project, user)).map(presentIdentity);
   const passkeys = (await listPasskeys(app, project, user)).length;
+  const sessions = (await listSessions(app, project, user)).map(presentSession);
   const { since = null, resetAt = null } = account.mfa ?? {};
   return {
-    json: { ...account, roles, identities, passkeys },
+    json: { ...account, roles, identities, passkeys, sessions },
     quiet: account._id,
-    text: (view) =>
-      view.table(
-        ['property', 'value'],
-        [
-          ['id', account._id],
-          ['e-mail', user.email ?? 'anonymous'],
-          ['verified', user.emailVerified ? 'yes' : 'no'],
-          ['state', account.disabled ? 'disabled' : 'active'],
-          ['roles', roles.join(', ') || 'none'],
-          ['MFA', since === null ? 'off' : `since ${since}`],
-          ['MFA reset', resetAt === null ? 'none' : `at ${resetAt}`],
-          ['passkeys', passkeys],
-          ['identities', identities.map(({ provider }) => provider).join(', ') || 'none'],
-          ['created', user.createdAt],
-        ],
-      ),
+    text: async (view) =>
+      [
+        await view.table(
+          ['property', 'value'],
+          [
+            ['id', account._id],
+            ['e-mail', user.email ?? 'anonymous'],
+            ['verified', user.emailVerified ? 'yes' : 'no'],
+            ['state', account.disabled ? 'disabled' : 'active'],
+            ['roles', roles.join(', ') || 'none'],
+            ['MFA', since === null ? 'off' : `since ${since}`],
+            ['MFA reset', resetAt === null ? 'none' : `at ${resetAt}`],
+            ['passkeys', passkeys],
+            ['identities', identities.map(({ provider }) => provider).join(', ') || 'none'],
+            ['created', user.createdAt],
+          ],
+        ),
+        sessions.length === 0
+          ? 'No active sessions.'
+          : await view.table(
+              ['session', 'used', 'ends', 'IP', 'client'],
+              sessions.map(({ id, usedAt, expiresAt, ip, userAgent }) => [id, usedAt, expiresAt, ip, userAgent]),
+            ),
+      ].join('\n\n'),
   };
 }
 
 const update = defineUserCommand({
   details: [
     'Users read their roles as "roles" of their profile and cannot set them. Access rules may ask for them.',
-    '--enable undoes "bsvc user disable"; the user signs in again.',
+    '--disable and a new password end all sessions; tokens in use are refused within a second. After --enable the user signs in again.',
     '--reset-mfa is for a user who lost both second factor and recovery codes. It removes passkeys too, after the delay of the project (project update --mfa-reset-delay). The user is notified by email, and signing in with a factor cancels it.',
   ].join('\n'),
   examples: [
     'bsvc user update ann@example.com --project shop --add-role editor --remove-role trainee',
-    'bsvc user update ann@example.com --project shop --enable',
+    'bsvc user update ann@example.com --project shop --disable',
+    'bsvc user update ann@example.com --project shop --password-stdin < password.txt',
+    'bsvc user update ann@example.com --project shop --end-sessions all',
     'bsvc user update ann@example.com --project shop --reset-mfa',
   ],
   audited: true,
   parameters: {
+    disable: flag('--disable', 'close the account: its sessions end'),
     enable: flag('--enable', 'open a disabled account again'),
+    replacePassword: flag('--replace-password', 'set a new password; asks for it'),
+    password: secret('password', 'the new password'),
+    endSessions: option('--end-sessions <id|all>', 'end this session, or all'),
     add: list('--add-role <role>', 'a further role (repeatable)'),
     remove: list('--remove-role <role>', 'a role to take away (repeatable)'),
     none: flag('--no-roles', 'take all roles away first'),
     resetMfa: flag('--reset-mfa', 'take MFA and passkeys off the account'),
   },
-  async run(_context, { app, project, user, enable, add, remove, none, resetMfa }) {
+  async run(context, { app, project, user, disable, enable, password: source, endSessions, ...input }) {
+    const { add, remove, none, resetMfa } = input;
     const both = add.find((role) => remove.includes(role));
     if (both !== undefined) throw new UsageError(`"${both}" is to be added and removed.`);
+    if (disable && enable) throw new UsageError('--disable and --enable exclude each other.');
     const changesRoles = none || add.length + remove.length > 0;
-    if (!changesRoles && !enable && !resetMfa) {
-      throw new UsageError('Nothing to change: give --enable, --add-role, --remove-role, --no-roles or --reset-mfa.');
+    const setsPassword = input.replacePassword || source.stdin || source.env !== undefined;
+    if (!changesRoles && !disable && !enable && !setsPassword && endSessions === undefined && !resetMfa) {
+      throw new UsageError(
+        'Nothing to change: give --disable, --enable, --replace-password, --end-sessions, --add-role, --remove-role, --no-roles or --reset-mfa.',
+      );
+    }
+    const password = setsPassword ? await readNewPassword(context, source, 'New password') : null;
+    // Before anything is changed.
+    if (password !== null) requireNewPassword(password);
+    if (endSessions !== undefined) {
+      context.out.note(`Ended: ${countOf(await endSession(app, project, user, endSessions), 'session')}.`);
     }
     let changed = user;
     if (changesRoles) {
@@ -257,57 +283,12 @@ const update = defineUserCommand({
         ...new Set([...(none ? [] : present.filter((role) => !remove.includes(role))), ...add]),
       ]);
     }
+    if (password !== null) await setPassword(app, project, user, password);
+    if (disable) changed = await disableUser(app, project, user);
     if (enable) changed = await enableUser(app, project, user);
     if (resetMfa) changed = await requestReset(app, project, user);
-    return presentUserResult(changed, 'is changed.');
-  },
-});
-
-const changePassword = defineUserCommand({
-  details: 'Ends every session of the user.',
-  examples: [
-    'bsvc user set-password ann@example.com --project shop',
-    'bsvc user set-password ann@example.com --project shop --password-stdin < password.txt',
-  ],
-  audited: true,
-  parameters: { password: secret('password', 'the new password') },
-  async run(context, { app, project, user, password }) {
-    await setPassword(app, project, user, await readNewPassword(context, password, 'New password'));
-    return presentUserResult(user, 'has a new password; all sessions have ended.');
-  },
-});
-
-const sessions = defineUserCommand({
-  details: 'Lists where a user is signed in. --revoke ends one session, or all of them.',
-  examples: [
-    'bsvc user sessions ann@example.com --project shop',
-    'bsvc user sessions ann@example.com --project shop --revoke all',
-  ],
-  audited: ({ revoke }) => revoke !== undefined,
-  parameters: {
-    revoke: option('--revoke <id|all>', 'end this session, or all'),
-  },
-  async run(context, { app, project, user, revoke }) {
-    if (revoke !== undefined) {
-      const ended = await endSession(app, project, user, revoke);
-      context.out.note(`${ended} ${ended === 1 ? 'session has' : 'sessions have'} ended.`);
-    }
-    const sessions = (await listSessions(app, project, user)).map(presentSession);
-    return presentList(sessions, {
-      name: ({ id }) => id,
-      empty: 'No active sessions.',
-      head: ['id', 'used', 'ends', 'IP', 'client'],
-      row: ({ id, usedAt, expiresAt, ip, userAgent }) => [id, usedAt, expiresAt, ip, userAgent],
-    });
-  },
-});
-
-const disable = defineUserCommand({
-  details: 'No sign-in, no refresh; tokens in use are refused within a second.',
-  examples: ['bsvc user disable ann@example.com --project shop'],
-  audited: true,
-  async run(context, { app, project, user }) {
-    return presentUserResult(await disableUser(app, project, user), 'is disabled; all sessions have ended.');
+    const ends = disable ? 'is disabled' : password !== null ? 'has a new password' : null;
+    return presentUserResult(changed, ends === null ? 'is changed.' : `${ends}; all sessions have ended.`);
   },
 });
 
@@ -330,7 +311,7 @@ const FATES = {
 
 const remove = defineUserCommand({
   details: [
-    'Documents of the user stay, except where a field says otherwise (onDelete). To only close the account use "bsvc user disable".',
+    'Documents of the user stay, except where a field says otherwise (onDelete). To only close the account use "bsvc user update --disable".',
     '--erase is for a person’s request to be forgotten. It permanently deletes the documents that the user owns (by the owner field of the collection, or a stamp), also in the trash, the files they uploaded and the logs of mails to them only.',
     'Documents that refer to the user (Ref(users)) are counted and stay, or go as the onDelete of their field says; --also names those that are the user’s. If it is interrupted, run it again.',
   ].join('\n'),
@@ -375,4 +356,4 @@ const remove = defineUserCommand({
   },
 });
 
-export default { list: listAll, create, update, 'set-password': changePassword, disable, sessions, delete: remove };
+export default { list: listAll, create, update, delete: remove };

@@ -8,6 +8,7 @@ import {
   documentIndexes,
   listMissingIndexes,
 } from '../../src/features/collections/indexes/document-indexes.js';
+import { recountStorage } from '../../src/features/files/recount-storage.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
 import { findMigrationStatus, rejectNewerStore } from '../../src/migrations/migrate.js';
 import { rejectHalfStore } from '../../src/migrations/require-migrated.js';
@@ -116,6 +117,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     await checkMasterKey(app),
     await checkMigrations(app),
     await checkIndexes(app, options),
+    ...(options.fix ? [await recountEach(app)] : []),
     await checkChanges(app),
     await checkExposed(app),
     await checkAccessRules(app),
@@ -201,6 +203,22 @@ async function checkIndexes(app: App, options: { fix: boolean }): Promise<CheckR
   if (missing.length === 0) return passed('indexes', `all ${count} present`);
   if (options.fix) return passed('indexes', `${missing.length} made again (${shown})`);
   return failed('indexes', `${missing.length} missing (${shown})`, 'Make them again: bsvc doctor --fix');
+}
+
+/** Sets the counters of stored bytes right, which can be wrong after data was restored or changed from outside. */
+async function recountEach(app: App): Promise<CheckResult> {
+  const wrong: string[] = [];
+  const projects = await listProjects(app);
+  for (const project of projects) {
+    try {
+      const { before, after } = await recountStorage(app, project);
+      if (before !== after) wrong.push(`${project.name}: ${presentBytes(after)} instead of ${presentBytes(before)}`);
+    } catch (error) {
+      return failed('storage', `${project.name}: ${presentFailure(error).message}`, 'Run "bsvc doctor --fix" again.');
+    }
+  }
+  const corrected = wrong.length === 0 ? '' : `, corrected ${wrong.join(', ')}`;
+  return passed('storage', `used storage of ${countOf(projects.length, 'project')} recounted${corrected}`);
 }
 
 /** True if the nearest directory above that is there lets this user in. */

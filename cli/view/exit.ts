@@ -46,7 +46,7 @@ export interface Failure {
 }
 
 /** Errors that are worth another try, although what they came from could be reached. */
-const ANSWERED: ReadonlySet<string> = new Set(['BUSY', 'RECOUNT_BUSY', 'STORAGE_REFUSED']);
+const ANSWERED: ReadonlySet<string> = new Set(['BUSY', 'STORAGE_REFUSED']);
 
 const UNREACHABLE_CODES = new Set([
   'ECONNREFUSED',

@@ -93,8 +93,7 @@ describe('/api/projects/:projectId/schema', () => {
   });
 
   it('records changes, and no dry run', async () => {
-    const recorded = async (): Promise<number> =>
-      (await listActs(test.app, { limit: 1000, action: 'schema apply' })).length;
+    const recorded = async (): Promise<number> => (await listActs(test.app, { limit: 1000, action: 'apply' })).length;
     const before = await recorded();
     await call('put', `${path}/schema?dryRun=true`, DECLARED).expect(200);
     expect(await recorded()).toBe(before);

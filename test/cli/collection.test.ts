@@ -104,17 +104,6 @@ describe('bsvc collection add', () => {
       code: 2,
       stderr: expect.stringMatching(/^bsvc: bad\.json: fields\.1: Bad field spec/),
     });
-    writeFileSync(
-      join(home.dir, 'bad.json'),
-      '{"format":"bsvc-schema/1","collections":[{"name":"x","fields":["b:Strng"]}]}',
-    );
-    const all = await inShop(['schema', 'apply', 'bad.json']);
-    expect(all).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(
-        /^bsvc: bad\.json: collections\.0\.fields\.0: Bad field spec.*\n {2}b:Strng\n {4}\^\n$/,
-      ),
-    });
   });
 
   it('changes nothing with --if-not-exists when there is one', async () => {
@@ -241,7 +230,10 @@ describe('bsvc collection rls, rename, drop', () => {
   it('renames without touching the documents', async () => {
     await inShop(['collection', 'add', 'before', '--flexible']);
     await inShop(['data', 'import', 'before', '-', '--format', 'ndjson'], { stdin: '{"a":1}\n' });
-    expect((await inShop(['collection', 'rename', 'before', 'after'])).code).toBe(0);
+    expect((await inShop(['collection', 'edit', 'before', '--name', 'after'])).code).toBe(0);
+    for (const words of [['--changes', 'off'], ['--add-field', 'a:String'], ['--check']]) {
+      expect((await inShop(['collection', 'edit', 'after', '--name', 'x', ...words])).code).toBe(2);
+    }
     expect((await inShop(['data', 'export', 'after'])).stdout).toContain('"a":1');
     expect((await inShop(['collection', 'show', 'before'])).code).toBe(1);
   });
@@ -255,80 +247,49 @@ describe('bsvc collection rls, rename, drop', () => {
   });
 });
 
-describe('bsvc schema', () => {
-  const apply = async (project: string, ...words: string[]) => {
-    const outcome = await home.bsvc(['schema', 'apply', 'schema.json', '--project', project, '--json', ...words]);
+describe('bsvc project export', () => {
+  const apply = async (...words: string[]) => {
+    const outcome = await home.bsvc(['apply', '-f', 'to.yaml', '--json', ...words]);
     return { code: outcome.code, changes: outcome.code === 0 ? outcome.json<{ changes: object[] }>().changes : [] };
   };
 
   it('carries all collections of one project to another, and changes nothing the second time', async () => {
-    await home.bsvc(['project', 'create', 'from']);
-    await home.bsvc(['project', 'create', 'to']);
+    for (const name of ['from', 'to']) await home.bsvc(['project', 'create', name]);
     for (const words of [
       ['one', '--field', 'a:String!&', '--rls', 'private'],
       ['two', '--flexible', '--index', 'x,-y'],
     ]) {
       await home.bsvc(['collection', 'add', ...words, '--project', 'from']);
     }
-    writeFileSync(join(home.dir, 'schema.json'), 'readable by all', { mode: 0o644 });
-    const exported = await home.bsvc(['schema', 'export', '--project', 'from', '--out', 'schema.json', '--json']);
-    expect(statSync(join(home.dir, 'schema.json')).mode & 0o777).toBe(0o600);
-    expect(exported.json()).toEqual({ file: 'schema.json', collections: 3 });
-    expect((await apply('to', '--dry-run')).changes).toHaveLength(2);
-    expect((await apply('to')).changes).toMatchObject([
-      { action: 'add', kind: 'collection', name: 'one' },
-      { action: 'add', kind: 'collection', name: 'two' },
+    const { stdout } = await home.bsvc(['project', 'export', 'from']);
+    writeFileSync(join(home.dir, 'to.yaml'), stdout.replace('name: from', 'name: to'));
+    expect((await apply('--dry-run')).changes).toHaveLength(2);
+    expect((await apply()).changes).toMatchObject([
+      { action: 'add', kind: 'collection', name: 'to/one' },
+      { action: 'add', kind: 'collection', name: 'to/two' },
     ]);
-    expect(await apply('to')).toEqual({ code: 0, changes: [] });
-    const again = await home.bsvc(['schema', 'export', '--project', 'to']);
-    expect(JSON.parse(again.stdout)).toEqual(JSON.parse(readFileSync(join(home.dir, 'schema.json'), 'utf8')));
+    expect(await apply()).toEqual({ code: 0, changes: [] });
+    const again = await home.bsvc(['project', 'export', 'to']);
+    expect(again.stdout).toBe(readFileSync(join(home.dir, 'to.yaml'), 'utf8'));
   });
 
   it('shows drift field by field and mends it', async () => {
-    await home.bsvc([
-      'collection',
-      'edit',
-      'one',
-      '--project',
-      'to',
-      '--set-field',
-      'a:String',
-      '--add-field',
-      'b:Date',
-    ]);
+    const edit = ['collection', 'edit', 'one', '--project', 'to', '--set-field', 'a:String', '--add-field', 'b:Date'];
+    await home.bsvc(edit);
     await home.bsvc(['collection', 'rls', 'one', '--project', 'to', '--off']);
-    expect((await apply('to')).changes).toEqual([
-      { action: 'change', kind: 'collection', name: 'one', what: ['~ a', 'access: public -> private by userId'] },
+    expect((await apply()).changes).toMatchObject([
+      { action: 'change', kind: 'collection', name: 'to/one', what: ['~ a', 'access: public -> private by userId'] },
     ]);
-    expect(await apply('to')).toEqual({ code: 0, changes: [] });
-    expect((await apply('to', '--prune')).changes).toEqual([
-      { action: 'change', kind: 'collection', name: 'one', what: ['- b'] },
-    ]);
+    expect(await apply()).toEqual({ code: 0, changes: [] });
+    expect((await apply('--prune')).changes).toMatchObject([{ action: 'change', name: 'to/one', what: ['- b'] }]);
   });
 
   it('leaves other collections alone, unless --prune is confirmed', async () => {
     await home.bsvc(['collection', 'add', 'extra', '--flexible', '--project', 'to']);
-    expect(await apply('to')).toEqual({ code: 0, changes: [] });
-    expect((await apply('to', '--prune')).code).toBe(2);
-    expect((await apply('to', '--prune', '--yes')).changes).toEqual([
-      { action: 'drop', kind: 'collection', name: 'extra' },
-    ]);
+    expect(await apply()).toEqual({ code: 0, changes: [] });
+    expect((await apply('--prune')).code).toBe(2);
+    expect((await apply('--prune', '--yes')).changes).toMatchObject([{ action: 'drop', name: 'to/extra' }]);
     expect((await home.bsvc(['collection', 'list', '--project', 'to', '--quiet'])).stdout).toBe('one\ntwo\nusers\n');
-  });
-
-  it.each([
-    ['[]', 'Not a schema file'],
-    ['{"format":"bsvc-schema/9","collections":[]}', 'bsvc-schema/1'],
-    ['{"format":"bsvc-schema/1","collections":[{"name":"a","colour":"red"}]}', 'must not contain "colour"'],
-    [
-      '{"format":"bsvc-schema/1","collections":[{"name":"a","mode":"flexible"},{"name":"a","mode":"flexible"}]}',
-      'twice',
-    ],
-    ['{"format":', 'cannot be read'],
-  ])('refuses the file %s', async (text, message) => {
-    writeFileSync(join(home.dir, 'bad.json'), text);
-    const { code, stderr } = await inShop(['schema', 'apply', 'bad.json']);
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(message) as string });
   });
 });
 
@@ -487,10 +448,5 @@ describe('bsvc collection rls', () => {
     expect(stderr).not.toContain('--yes');
     const asked = await inShop(['collection', 'rls', 'lists', '--read', 'doc.owner = user.id']);
     expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('--yes')]);
-    const file = join(home.dir, 'rules.json');
-    const collections = [{ name: 'lists', rules: { read: 'doc.owner = user.idd' } }];
-    writeFileSync(file, JSON.stringify({ format: 'bsvc-schema/1', collections }));
-    const applied = await inShop(['schema', 'apply', file]);
-    expect([applied.code, applied.stderr]).toEqual([1, expect.stringContaining('there is no user.idd')]);
   });
 });

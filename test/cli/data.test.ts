@@ -183,9 +183,9 @@ describe('bsvc data export', () => {
     const stdin = '{"title":"a","day":"2026-01-02"}\n{"title":"b"}\n';
     await inShop(['data', 'import', name, '-', '--format', 'ndjson'], { stdin });
     await inShop(['data', 'export', name, '--out', 'kept.ndjson']);
-    await inShop(['schema', 'export', '--out', 'kept.json']);
-    await home.bsvc(['project', 'create', 'copy', '--if-not-exists']);
-    await home.bsvc(['schema', 'apply', 'kept.json', '--project', 'copy']);
+    const { stdout: declared } = await inShop(['project', 'export']);
+    writeFileSync(join(home.dir, 'copy.yaml'), declared.replace('name: shop', 'name: copy'));
+    expect((await home.bsvc(['apply', '-f', 'copy.yaml'])).code).toBe(0);
     const words = ['data', 'import', name, 'kept.ndjson', '--project', 'copy', '--json'];
     expect((await home.bsvc(words)).json()).toMatchObject({ inserted: 2, rejectedCount: 0 });
     const again = await home.bsvc(words);

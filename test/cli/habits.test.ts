@@ -261,9 +261,9 @@ describe('colour and tables', () => {
     expect((await home.bsvc(words, { env })).code).toBe(0);
     const operators = await home.bsvc(['operator', 'list'], { terminal: true, columns: 110, env });
     expect(operators.stdout).toContain(project.id);
-    const usage = await home.bsvc(['project', 'usage', 'seen']);
-    expect(usage.stdout).toMatch(/0 files, 0 bytes of 100 MB used/);
-    expect(usage.stdout).toMatch(/database +50 MB\n/);
+    const shown = await home.bsvc(['project', 'show', 'seen']);
+    expect(shown.stdout).toMatch(/0 files, 0 bytes of 100 MB used/);
+    expect(shown.stdout).toMatch(/database +50 MB\n/);
   });
 
   it('show escape sequences of stored texts instead of sending them to the terminal', async () => {
@@ -324,7 +324,7 @@ describe('a refusal', () => {
 
   it.each([
     [['project', 'show', 'nobody'], 'There is no project "nobody". "bsvc project list" shows them.'],
-    [['user', 'disable', 'a@b.co'], 'The project has no user "a@b.co". "bsvc user list" shows them.'],
+    [['user', 'update', 'a@b.co', '--disable'], 'The project has no user "a@b.co". "bsvc user list" shows them.'],
     [
       ['collection', 'edit', 'users', '--set-field', 'x:String'],
       'has no field "x". --add-field declares a further one',
@@ -333,7 +333,7 @@ describe('a refusal', () => {
     [['data', 'query', 'nope'], 'There is no collection "nope" in this project. "bsvc collection list" shows them.'],
     [['byok', 'bucket', 'show', '--check'], 'has no bucket of its own. "bsvc byok bucket set" gives it one.'],
     [['backup', '--out', 'absent/x.backup'], 'absent to write into. Make it, or choose another --out.'],
-    [['schema', 'export', '--out', 'absent/x.json'], 'absent to write into.'],
+    [['project', 'export', '--out', 'absent/x.yaml'], 'absent to write into.'],
     [['data', 'export', 'users', '--out', 'absent/x.json'], 'absent to write into.'],
     // A rename would put an end to it.
     [['data', 'export', 'users', '--out', 'pipe', '--format', 'json'], 'pipe is no regular file.'],

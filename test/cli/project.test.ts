@@ -17,7 +17,7 @@ const create = async (name: string, ...more: string[]): Promise<CreatedProject> 
   (await home.bsvc(['project', 'create', name, '--json', ...more])).json<CreatedProject>();
 
 describe('BSVC_PROJECT', () => {
-  it.each([['show'], ['update', '--plan', 'pro'], ['usage'], ['recount'], ['export']])(
+  it.each([['show'], ['update', '--plan', 'pro'], ['export'], ['brief']])(
     'names the project of "bsvc project %s" too',
     async (...words) => {
       const name = `named by ${words[0]}`;
@@ -133,7 +133,7 @@ describe('bsvc project list, show, update, usage, delete', () => {
     const words = ['--publishable-uploads', 'on', '--mail-from', 'shop@example.com'];
     const changed = await home.bsvc(['project', 'update', 'shown', ...words]);
     expect(changed.stdout).toMatch(/uploads +publishable keys may upload[^]*mail from +shop@example\.com/);
-    expect((await home.bsvc(['project', 'show', 'shown'])).stdout).toBe(changed.stdout);
+    expect((await home.bsvc(['project', 'show', 'shown'])).stdout.startsWith(changed.stdout)).toBe(true);
   });
 
   it('shows what a project holds beside what its plan grants', async () => {
@@ -142,8 +142,8 @@ describe('bsvc project list, show, update, usage, delete', () => {
     await home.bsvc(['data', 'import', 'things', '-', '--format', 'ndjson', '--project', 'used'], {
       stdin: '{}\n{}\n',
     });
-    const usage = (await home.bsvc(['project', 'usage', 'used', '--json'])).json();
-    expect(usage).toMatchObject({ plan: 'free', limits: { webhooks: 3 }, documents: 2 });
+    const shown = (await home.bsvc(['project', 'show', 'used', '--json'])).json();
+    expect(shown).toMatchObject({ plan: 'free', usage: { limits: { webhooks: 3 }, documents: 2 } });
   });
 
   it('deletes with --yes, and is exit 2 without an answer', async () => {
@@ -240,13 +240,13 @@ describe('bsvc audit', () => {
     const bsvc = (...words: string[]) => home.bsvc(words, { env: { BSVC_PROJECT: 'looking', PW: 'long enough' } });
     await bsvc('project', 'create', 'looking');
     await bsvc('user', 'create', '--email', 'a@b.co', '--password-env', 'PW');
-    await bsvc('schema', 'export', '--out', 'looking.json');
+    await bsvc('project', 'export', '--out', 'looking.yaml');
     await bsvc('backup', '--out', 'looking.backup');
     const [{ id }] = (await bsvc('audit', '--limit', '1', '--json')).json<[{ id: string }]>();
     for (const look of [
-      ['user', 'sessions', 'a@b.co'],
+      ['user', 'list', 'a@b.co'],
       ['collection', 'edit', 'users', '--add-field', 'nick:String', '--check'],
-      ['schema', 'apply', 'looking.json', '--dry-run'],
+      ['apply', '-f', 'looking.yaml', '--dry-run'],
       ['restore', 'looking.backup', '--verify'],
       ['migrate', 'up', '--dry-run'],
       ['key', 'list'],
@@ -254,8 +254,8 @@ describe('bsvc audit', () => {
       expect({ look, ...(await bsvc(...look)) }).toMatchObject({ look, code: 0 });
     }
     expect((await bsvc('audit', '--limit', '1', '--json')).json()).toMatchObject([{ id }]);
-    await bsvc('user', 'sessions', 'a@b.co', '--revoke', 'all');
-    expect((await bsvc('audit', '--limit', '1', '--json')).json()).toMatchObject([{ action: 'user sessions' }]);
+    await bsvc('user', 'update', 'a@b.co', '--end-sessions', 'all');
+    expect((await bsvc('audit', '--limit', '1', '--json')).json()).toMatchObject([{ action: 'user update' }]);
   });
 
   it('finds acts by the first word of their command, one a line whatever they were told', async () => {

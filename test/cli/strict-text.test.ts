@@ -22,7 +22,7 @@ const ARGUMENTS: Record<string, string[]> = {
   'data update': ['posts'],
   'mail template set': ['welcome'],
   'user create': ['--email', 'new{n}@example.test'],
-  'user set-password': ['ann@example.test'],
+  'user update': ['ann@example.test'],
   'user social': ['google', '--client-id', 'x', '--redirect-url', 'https://shop.example/in'],
   'byok bucket set': ['--bucket', 'b', '--region', 'r', '--access-key-id', 'k'],
   generate: ['types'],

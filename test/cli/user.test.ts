@@ -121,7 +121,7 @@ describe('bsvc collection edit users', () => {
   it('refuses to drop, rename or guard the collection, or to take its name', async () => {
     for (const argv of [
       ['drop', 'users', '--yes'],
-      ['rename', 'users', 'people'],
+      ['edit', 'users', '--name', 'people'],
       ['rls', 'users', '--mode', 'private'],
       ['add', 'usersX', '--flexible'],
     ]) {
@@ -146,13 +146,13 @@ describe('bsvc user', () => {
 
   it('closes, opens and deletes an account by id or address', async () => {
     const { user } = (await create('close@example.com')).json<{ user: Account }>();
-    const disabled = await bsvc(['user', 'disable', user._id, '--json']);
+    const disabled = await bsvc(['user', 'update', user._id, '--disable', '--json']);
     expect(disabled.json<Account>()).toMatchObject({ email: 'close@example.com', disabled: true });
     const enabled = await bsvc(['user', 'update', 'close@example.com', '--enable', '--json']);
     expect(enabled.json<Account>()).toMatchObject({ disabled: false });
     expect((await bsvc(['user', 'delete', 'close@example.com'])).code).toBe(2);
     expect((await bsvc(['user', 'delete', 'close@example.com', '--yes'])).code).toBe(0);
-    const gone = await bsvc(['user', 'disable', 'close@example.com']);
+    const gone = await bsvc(['user', 'update', 'close@example.com', '--disable']);
     expect([gone.code, gone.stderr]).toEqual([
       1,
       'bsvc: The project has no user "close@example.com". "bsvc user list" shows them.\n',
@@ -173,25 +173,28 @@ describe('bsvc user', () => {
     const bad = await update('--add-role', 'Chief');
     expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining('roles must be a list') as string]);
     expect((await update('--add-role', 'a', '--remove-role', 'a')).code).toBe(2);
+    expect((await update('--disable', '--enable')).code).toBe(2);
     expect((await update()).code).toBe(2);
   });
 
   it('sets a password', async () => {
     await create('pw@example.com');
-    const set = await bsvc(['user', 'set-password', 'pw@example.com', '--password-stdin'], { stdin: 'another one\n' });
+    const update = ['user', 'update', 'pw@example.com'];
+    const set = await bsvc([...update, '--password-stdin'], { stdin: 'another one\n' });
     expect([set.code, set.stdout]).toEqual([0, expect.stringContaining('has a new password') as string]);
-    const short = await bsvc(['user', 'set-password', 'pw@example.com', '--password-stdin'], { stdin: 'abc\n' });
+    const short = await bsvc([...update, '--password-stdin', '--add-role', 'late'], { stdin: 'abc\n' });
     expect(short.code).toBe(1);
+    expect((await bsvc(['user', 'list', 'pw@example.com', '--json'])).json()).toMatchObject({ roles: [] });
+    expect((await bsvc([...update, '--replace-password'])).code).toBe(2);
   });
 
   it('shows and ends sessions', async () => {
     await create('session@example.com');
-    const { code, json } = await bsvc(['user', 'sessions', 'session@example.com', '--json']);
-    expect([code, json()]).toEqual([0, []]);
+    expect((await bsvc(['user', 'list', 'session@example.com', '--json'])).json()).toMatchObject({ sessions: [] });
     for (const which of ['x', 'others']) {
-      expect((await bsvc(['user', 'sessions', 'session@example.com', '--revoke', which])).code).toBe(1);
+      expect((await bsvc(['user', 'update', 'session@example.com', '--end-sessions', which])).code).toBe(1);
     }
-    expect((await bsvc(['user', 'sessions', 'session@example.com', '--revoke', 'all'])).code).toBe(0);
+    expect((await bsvc(['user', 'update', 'session@example.com', '--end-sessions', 'all'])).code).toBe(0);
   });
 
   it('never writes a password into the audit log', async () => {

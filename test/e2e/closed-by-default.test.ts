@@ -86,12 +86,6 @@ const WAYS: Readonly<Record<string, ((name: string) => Promise<unknown>) | 'says
         `format: bsvc/1\nprojects:\n  - { name: shop, collections: [{ name: ${name}, fields: ['title:String'] }] }\n`,
       ),
     ),
-  'cli/commands/schema/apply.ts': (name) =>
-    command(
-      'schema',
-      'apply',
-      file(`${name}-schema.json`, { format: 'bsvc-schema/1', collections: [{ name, fields: FIELDS, rls: null }] }),
-    ),
   'cli/commands/data/import-foreign.ts': (name) => {
     const path = join(dir.path, `${name}.db`);
     const database = new Database(path);
@@ -113,7 +107,7 @@ const WAYS: Readonly<Record<string, ((name: string) => Promise<unknown>) | 'says
     operator('PUT', '/schema', { format: 'bsvc-schema/1', collections: [{ name, fields: FIELDS }] }),
   'cli/commands/serve.ts': 'says its access',
   // A project of the file in a database that is thrown away.
-  'cli/commands/rules/test-rules.ts': 'says its access',
+  'cli/commands/rules/test.ts': 'says its access',
 };
 
 /** Commands and routes that import `addCollection`, through whatever modules. */

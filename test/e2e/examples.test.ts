@@ -42,7 +42,7 @@ afterAll(async () => {
 it('have a page that names each of them, and what is needed to try one', () => {
   const page = readFileSync(join(EXAMPLES, 'README.md'), 'utf8');
   expect([...page.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name).sort()).toEqual([...NAMES].sort());
-  for (const word of ['apply -f $EXAMPLE/bsvc.yaml', 'rules check --tests $EXAMPLE/rules.test.yaml', 'BSVC_URL', 'walk.mjs']) {
+  for (const word of ['apply -f $EXAMPLE/bsvc.yaml', 'rules test $EXAMPLE/rules.test.yaml', 'BSVC_URL', 'walk.mjs']) {
     expect(page).toContain(word);
   }
 });

@@ -159,8 +159,10 @@ describe.skipIf(!probe)('a full disk', { timeout: 120_000 }, () => {
       'nothing of the refused ones is left',
       async () => (await listStoredFiles(env.BSVC_DATA_DIR!)).length === 2,
     );
-    const usage = await runOrThrow(['project', 'usage', owner.project.name, '--json'], env);
-    expect(JSON.parse(usage)).toMatchObject({ storage: { files: 2, bytes: large.length + small.length } });
+    const { usage } = JSON.parse(await runOrThrow(['project', 'show', owner.project.name, '--json'], env)) as {
+      usage: object;
+    };
+    expect(usage).toMatchObject({ storage: { files: 2, bytes: large.length + small.length } });
   });
 
   it('lets documents be deleted for good, with the room that is kept for it, until writes go on; a project too', async () => {

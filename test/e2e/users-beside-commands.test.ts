@@ -44,7 +44,7 @@ afterAll(async () => {
 
 describe('commands about users beside a running server', () => {
   it.each([
-    ['disable', []],
+    ['update', ['--disable']],
     ['delete', ['--yes']],
   ])('bsvc user %s ends tokens there, for documents too', async (verb, more) => {
     const bearer = await signUp(`${verb}@example.test`);

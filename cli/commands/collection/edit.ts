@@ -4,6 +4,7 @@ import { readExpire } from '../../../src/features/collections/fields/expire.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { applyEdit, editCollection, type CollectionEdit } from '../../../src/features/collections/edit-collection.js';
 import { requireSoundChange } from '../../../src/features/collections/change-collection.js';
+import { renameCollection } from '../../../src/features/collections/rename-collection.js';
 import { requireNoViolations } from '../../../src/features/collections/stored-violations.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { findExposedFields } from '../../../src/features/collections/users-collection.js';
@@ -22,6 +23,7 @@ import { presentCollectionText } from '../collection.js';
 export default defineCommand({
   details: [
     'Without options, at a terminal, it asks for the change. Stored documents do not change: an invalid one is rejected at its next write. A constraint that stored documents violate is rejected and names ten of them, unless you add --for-new-writes. --check reports all such documents, those in the trash too, and changes nothing.',
+    '--name renames the collection: documents stay where they are, and clients must use the new name from then on.',
     '--changes keeps the change log, so that subscribers catch up after they were away. With the embedded database it is on by default. With MongoDB it costs two more writes per change and is off. After --changes off, subscribers start over.',
   ].join('\n'),
   examples: [
@@ -30,11 +32,13 @@ export default defineCommand({
     "bsvc collection edit posts --project shop --set-field 'status:String{enum:draft|public}'",
     'bsvc collection edit posts --project shop --drop-field subtitle',
     'bsvc collection edit posts --project shop --changes 7d',
+    'bsvc collection edit posts --project shop --name articles',
   ],
   audited: ({ check }) => !check,
   parameters: {
     collection: collectionArgument,
     project: projectOption,
+    name: option('--name <name>', 'new name'),
     addFields: list('--add-field <spec>', 'declare a further field (repeatable)', parseFieldSpec),
     setFields: list('--set-field <spec>', 'change the declaration of a field (repeatable)', parseFieldSpec),
     dropFields: list('--drop-field <name>', 'no longer declare a field (repeatable)'),
@@ -66,14 +70,22 @@ export default defineCommand({
     };
     const { expire, ...lists } = words;
     const bare = expire === undefined && Object.values(lists).every((part) => part === undefined || part.length === 0);
-    if (input.changes && (!bare || input.check)) throw new UsageError('--changes goes with no other change.');
-    if (bare && !input.changes && !context.ask.possible) {
+    const { name, changes } = input;
+    const isAlone = bare && !input.check && (name === undefined || changes === undefined);
+    if ((name ?? changes) !== undefined && !isAlone) {
+      throw new UsageError('--name and --changes go with no other change.');
+    }
+    if (bare && (name ?? changes) === undefined && !context.ask.possible) {
       throw new UsageError(
-        'Nothing to change: give --add-field, --set-field, --drop-field, --mode, --index, --unique, --expire or --changes.',
+        'Nothing to change: give --name, --add-field, --set-field, --drop-field, --mode, --index, --unique, --expire or --changes.',
       );
     }
     const { app, project, collection } = await chooseCollection(context, input);
-    if (input.changes) return presentLogged(await setChanges(app, project._id, collection.name, input.changes));
+    if (changes) return presentLogged(await setChanges(app, project._id, collection.name, changes));
+    if (name !== undefined) {
+      const renamed = presentCollection(await renameCollection(app, project._id, collection.name, name));
+      return { json: renamed, quiet: renamed.id, text: () => `Collection ${collection.name} is now ${renamed.name}.` };
+    }
     const edit = bare ? await askForEdit(context, collection) : words;
     if (input.check) {
       const changed = { ...collection, ...applyEdit(collection, edit) };

@@ -268,7 +268,7 @@ export const COLLECTION_ROUTES: RouteList = {
     route('POST /api/projects/:projectId/collections/:collection/rename', {
       id: 'renameCollection',
       summary: 'Rename a collection',
-      access: projectOwner('collection rename'),
+      access: projectOwner('collection edit'),
       body: object({ name: text() }),
       example: { name: 'purchases' },
       answers: ok(COLLECTION, 'Collection renamed'),

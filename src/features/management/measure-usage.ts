@@ -31,7 +31,7 @@ export const USAGE = object(
   },
   'Usage',
 );
-type Usage = TypeOf<typeof USAGE>;
+export type Usage = TypeOf<typeof USAGE>;
 export type DatabaseUsage = Usage['database'];
 
 /** Counts what a project holds, beside what its plan grants. */

@@ -179,7 +179,7 @@ export const PROJECT_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/usage', {
       id: 'getUsage',
-      command: 'project usage',
+      command: 'project show',
       summary: 'Get the usage and limits of a project',
       description: 'Bytes for storage and database; null means unlimited.',
       access: PROJECT_OPERATOR,
@@ -206,7 +206,7 @@ export const PROJECT_ROUTES: RouteList = {
     route('POST /api/projects/:projectId/recount', {
       id: 'recountProject',
       summary: 'Recount the stored bytes',
-      access: projectOwner('project recount'),
+      access: projectOwner('doctor'),
       answers: ok(object({ storage: object({ before: WHOLE, after: WHOLE }) }), 'Recounted'),
       errors: { 503: ['RECOUNT_BUSY'] },
       async handle({ app, project }) {

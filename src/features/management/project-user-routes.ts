@@ -115,14 +115,17 @@ export const PROJECT_USER_ROUTES: RouteList = {
     route('POST /api/projects/:projectId/users/:user/set-password', {
       id: 'setUserPassword',
       summary: 'Set a user’s password',
-      access: userOwner('user set-password', { asksPassword: true }),
+      access: userOwner('user update', { asksPassword: true }),
+      command: 'user update --replace-password',
       body: object({ password: NEW_PASSWORD }),
       example: { password: 'correct horse battery' },
       answers: done('Password set; every session has ended'),
       errors: { 503: ['BUSY'] },
       handle: ({ app, project, user, body }) => setPassword(app, project, user, body.password),
     }),
-    mountedAt('POST /api/projects/:projectId/users/:user/disable', DISABLE_USER, userOwner('user disable')),
+    mountedAt('POST /api/projects/:projectId/users/:user/disable', DISABLE_USER, userOwner('user update'), {
+      command: 'user update --disable',
+    }),
     mountedAt(
       'POST /api/projects/:projectId/users/:user/enable',
       ENABLE_USER,
@@ -157,7 +160,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/users/:user/sessions', {
       id: 'listSessionsOfUser',
-      command: 'user sessions',
+      command: 'user list',
       summary: 'List a user’s sessions',
       access: USER_OPERATOR,
       answers: ok(listOf(SESSION), 'Sessions'),
@@ -165,11 +168,13 @@ export const PROJECT_USER_ROUTES: RouteList = {
         return wholeList((await listSessions(app, project, user)).map(presentSession));
       },
     }),
-    mountedAt('DELETE /api/projects/:projectId/users/:user/sessions', END_SESSIONS, userOwner('user sessions')),
+    mountedAt('DELETE /api/projects/:projectId/users/:user/sessions', END_SESSIONS, userOwner('user update'), {
+      command: 'user update --end-sessions all',
+    }),
     route('DELETE /api/projects/:projectId/users/:user/sessions/:session', {
       id: 'endSessionOfUser',
       summary: 'End one session of a user',
-      access: userOwner('user sessions'),
+      access: userOwner('user update'),
       answers: ENDED,
       async handle({ app, project, user, params }) {
         return { ended: await endSession(app, project, user, params.session) };

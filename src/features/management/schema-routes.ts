@@ -27,8 +27,8 @@ const CHANGE = object(
 );
 
 /**
- * All collections of a project as one declaration, for operators: `bsvc schema export` writes it and `bsvc schema
- * apply` takes it.
+ * All collections of a project as one declaration, for operators: the part of what `bsvc project export` writes and
+ * `bsvc apply` takes that the console edits.
  */
 export const PROJECT_SCHEMA_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/schema',
@@ -37,7 +37,7 @@ export const PROJECT_SCHEMA_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects/:projectId/schema', {
       id: 'exportSchema',
-      command: 'schema export',
+      command: 'project export',
       summary: 'Export collections as a declaration',
       description: 'PUT takes it, for this or another project.',
       access: PROJECT_OPERATOR,
@@ -55,7 +55,7 @@ export const PROJECT_SCHEMA_ROUTES: RouteList = {
         'What a declaration leaves out stays as it is; `rls: "off"` switches row-level security off. A second time changes nothing.',
         'Values of dropped fields stay stored.',
       ].join(' '),
-      access: projectOwner('schema apply', { looks: 'dryRun', asksPassword: 'to open' }),
+      access: projectOwner('apply', { looks: 'dryRun', asksPassword: 'to open' }),
       query: {
         dryRun: flagParameter('Change nothing: only return the plan'),
         prune: flagParameter(

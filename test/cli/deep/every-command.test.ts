@@ -80,8 +80,7 @@ async function aboutProjects(): Promise<void> {
   await bsvc('project list');
   await bsvc('project update', ['other', '--name', 'another', '--limit', 'mail=7']);
   await bsvc('project show', ['another']);
-  await bsvc('project usage', ['another']);
-  await bsvc('project recount', ['another']);
+  await bsvc('project brief', ['another']);
   await bsvc('project delete', ['another', '--yes']);
   const { key } = await bsvc<{ key: { id: string } }>('key create', ['--type', 'secret']);
   await bsvc('key list');
@@ -124,18 +123,14 @@ async function aboutCollections(): Promise<void> {
   await bsvc('collection edit', ['posts', '--changes', '7d']);
   await bsvc('project export', ['shop']);
   await bsvc('project export', ['shop', '--out', 'project.yaml']);
-  await bsvc('schema export');
-  await bsvc('schema export', ['--out', 'schema.json']);
   await bsvc('generate', ['json-schema']);
   await bsvc('generate', ['types']);
   await bsvc('generate', ['types', '--out', 'types.d.ts']);
   await bsvc('generate', ['types', '--out', 'types.d.ts', '--check']);
   await bsvc('generate', ['openapi', '--out', 'openapi.json']);
   await bsvc('generate', ['client', '--out', 'bsvc-client']);
-  await bsvc('collection rename', ['posts', 'articles']);
-  await bsvc('schema apply', ['schema.json', '--dry-run', '--prune', '--yes']);
-  await bsvc('schema apply', ['schema.json']);
-  await bsvc('collection drop', ['posts', '--yes']);
+  await bsvc('collection edit', ['posts', '--name', 'articles']);
+  await bsvc('collection drop', ['articles', '--yes']);
 }
 
 async function aboutUsers(): Promise<void> {
@@ -143,11 +138,10 @@ async function aboutUsers(): Promise<void> {
   await bsvc('user create', ['--email', ann, '--password-env', 'PASSWORD', '--verified']);
   await bsvc('user create', ['--email', ann, '--if-not-exists']);
   await bsvc('user list');
-  await bsvc('user sessions', [ann]);
   await bsvc('user list', [ann]);
-  await bsvc('user sessions', [ann, '--revoke', 'all']);
-  await bsvc('user set-password', [ann, '--password-stdin'], `${SECRETS.PASSWORD}-again\n`);
-  await bsvc('user disable', [ann]);
+  await bsvc('user update', [ann, '--end-sessions', 'all']);
+  await bsvc('user update', [ann, '--password-stdin'], `${SECRETS.PASSWORD}-again\n`);
+  await bsvc('user update', [ann, '--disable']);
   await bsvc('user update', [ann, '--enable', '--add-role', 'editor']);
   await bsvc('project update', ['shop', '--redirect', 'https://shop.example.com/join']);
   await bsvc('user create', ['--email', 'grace@example.com', '--invite', '--role', 'editor']);
@@ -228,6 +222,7 @@ async function aboutTheHouse(): Promise<void> {
   await bsvc('file');
   await aboutFiles();
   await bsvc('doctor');
+  await bsvc('doctor', ['--fix']);
   await bsvc('doctor', ['--repair', '--dry-run']);
   await bsvc('migrate');
   await bsvc('migrate', ['status']);

@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
+import { ObjectId } from 'bson';
 import { MongoClient } from 'mongodb';
 import { afterAll, describe, expect, it } from 'vitest';
 import { MIGRATIONS } from '../../world/app.js';
 import { withAuditEntry } from '../../world/operators.js';
-import { beginRestore } from '../../world/stored.js';
+import { beginRestore, usageStore } from '../../world/stored.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { startMailProviderDouble } from '../../helpers/mail-provider-double.js';
 import { openTestApp } from '../../helpers/open-test-app.js';
@@ -208,6 +209,21 @@ describe('bsvc doctor', () => {
     expect((await home.bsvc(['audit', '--action', 'doctor', '--json'])).json()).toEqual([]);
     await home.bsvc(['doctor', '--fix']);
     expect((await home.bsvc(['audit', '--action', 'doctor', '--json'])).json()).toMatchObject([{ outcome: 'done' }]);
+  });
+
+  it('corrects with --fix how much storage a project uses', async () => {
+    const restored = openCliHome();
+    await restored.bsvc(['project', 'create', 'shop']);
+    const { app, close } = await openTestApp({ settings: { BSVC_DATA_DIR: join(restored.dir, 'data') } });
+    const [{ id }] = (await restored.bsvc(['project', 'list', '--json'])).json<[{ id: string }]>();
+    const usage = { _id: new ObjectId(id), bytes: 12_345, generation: 0, applied: [] };
+    await usageStore(app).insertOne(usage);
+    await close();
+    const { stdout } = await restored.bsvc(['doctor', '--fix', '--json']);
+    expect(find(stdout, 'storage').detail).toContain('corrected shop: 0 bytes instead of');
+    const shown = (await restored.bsvc(['project', 'show', 'shop', '--json'])).json();
+    expect(shown).toMatchObject({ usage: { storage: { bytes: 0 } } });
+    restored.remove();
   });
 
   it('says whether the wire protocol is answered, which serve opens', async () => {

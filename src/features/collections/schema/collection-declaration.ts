@@ -69,12 +69,6 @@ export interface WholeDeclaration
 
 export const SCHEMA_FORMAT = 'bsvc-schema/1' as const;
 
-/** All collections of a project, as a file or a request declares them. */
-export interface SchemaFile {
-  format: typeof SCHEMA_FORMAT;
-  collections: CollectionDeclaration[];
-}
-
 const SHAPE_PROPERTIES = {
   type: { enum: [...FIELD_TYPES] },
   ref: { type: 'string' },

@@ -210,7 +210,7 @@ describe('a charge that was made without its confirmation', () => {
   });
 });
 
-describe('bsvc project recount', () => {
+describe('a recount', () => {
   it('sets a wrong counter right, and counts what is under way', async () => {
     await upload(app, 100);
     const filePath = await buildStored(30);
