@@ -62,6 +62,17 @@ const hides = (list: string, text: string): Promise<void> =>
 const press = (label: string): Promise<void> =>
   page.evaluate(`[...document.querySelectorAll('li button')].find((each) => each.textContent === '${label}').click()`);
 
+/** Chooses a picture in a form, and presses its last button. */
+const submitPicture = (form: string, field: string): Promise<void> =>
+  page.evaluate(`(() => {
+    const files = new DataTransfer();
+    const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>';
+    files.items.add(new File([svg], 'beach.svg', { type: 'image/svg+xml' }));
+    const form = document.querySelector('${form}');
+    form.elements.${field}.files = files.files;
+    [...form.querySelectorAll('button')].at(-1).click();
+  })()`);
+
 async function signUp(name: string): Promise<void> {
   await submit('#account', { email: `${name}@example.com`, password: 'correct horse' }, 'signUp');
   await page.until(`!document.querySelector('#leave').hidden`);
@@ -132,17 +143,31 @@ const DEEDS: Record<string, () => Promise<void>> = {
     await signUp('mum');
     await submit('#album', { title: 'Summer' });
     await shows('#albums', 'Summer');
-    await page.evaluate(`(() => {
-      const files = new DataTransfer();
-      const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>';
-      files.items.add(new File([svg], 'beach.svg', { type: 'image/svg+xml' }));
-      document.querySelector('#photo').elements.file.files = files.files;
-      document.querySelector('#photo button').click();
-    })()`);
+    await submitPicture('#photo', 'file');
     await page.until(`document.querySelector('#photos img')?.src.startsWith('http')`);
     expect(await page.evaluate(`fetch(document.querySelector('#photos img').src).then(({ status }) => status)`)).toBe(
       200,
     );
+  },
+  async fieldnotes() {
+    await signUp('fay');
+    await page.until(`document.querySelector('#waiting').textContent === ''`);
+    await page.setOffline(true);
+    await page.evaluate(`{
+      const { text, place } = document.querySelector('#note').elements;
+      [text.value, place.value] = ['Nest', '13.4,52.5'];
+    }`);
+    await submitPicture('#note', 'photo');
+    await shows('#notes', 'Nest (13.4, 52.5)');
+    await page.until(`document.querySelector('#notes img').src.startsWith('blob:')`);
+    await shows('#waiting', '1 to send');
+    await page.setOffline(false);
+    await page.until(`document.querySelector('#notes img')?.src.startsWith('http')`);
+    await hides('#waiting', 'to send');
+    const status = `fetch(document.querySelector('#notes img').src).then(({ status }) => status)`;
+    expect(await page.evaluate(status)).toBe(200);
+    await signOut();
+    await hides('#notes', 'Nest');
   },
   async booking() {
     await signUp('hair');

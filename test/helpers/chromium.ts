@@ -63,6 +63,8 @@ export interface DrivenPage extends Browser {
   visit(url: string): Promise<void>;
   /** Waits until the expression is true in the page. */
   until(expression: string): Promise<void>;
+  /** Takes the network away from the page, or gives it back. */
+  setOffline(isOffline: boolean): Promise<void>;
 }
 
 const PAGE_DEADLINE_MS = 60_000;
@@ -116,6 +118,11 @@ export async function drivePage(url: string): Promise<DrivenPage> {
           throw error;
         });
       await eventually(expression, look, PAGE_DEADLINE_MS);
+    },
+    async setOffline(offline) {
+      const limits = { latency: 0, downloadThroughput: -1, uploadThroughput: -1 };
+      await command('Network.enable', {});
+      await command('Network.emulateNetworkConditions', { offline, ...limits });
     },
     async close() {
       socket.close();
