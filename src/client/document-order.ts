@@ -25,7 +25,10 @@ const EMPTY = Symbol('empty');
 
 /** The value that counts: of a list the smallest one, or where it descends the largest. */
 const keyOf = (document: object, path: readonly string[], sign: number): unknown =>
-  valuesAt(document, path).reduce((a, b) => (compare(a, b) * sign > 0 ? b : a));
+  valuesAt(document, path)
+    // A populated document is sorted by its id.
+    .map((value) => (value as { _id?: unknown } | null)?._id ?? value)
+    .reduce((a, b) => (compare(a, b) * sign > 0 ? b : a));
 
 /** Every value at a path, lists looked through; where there is none it counts as null. */
 function valuesAt(value: unknown, path: readonly string[]): unknown[] {

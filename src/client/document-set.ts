@@ -19,7 +19,7 @@ export function keepSet(
       if (event.type === 'reset') documents.clear();
       if (event.type !== 'ready') return;
       isShown = documents.size > 0;
-      if (documents.size > MANY) warn('follow.set without limit', `${documents.size} documents`);
+      if (documents.size > MANY) warn('follow.set: set limit', documents.size);
       show(inOrder([...documents.values()], sort) as never[]);
     },
     clear() {

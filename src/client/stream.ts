@@ -369,7 +369,7 @@ async function poll(
       for (const event of items) note({ id, event });
       cursors.set(id, cursor);
       if (more) isQuiet = false;
-      note({ id, cursor, ...((isFirst || reset || items.length > 0) && !more && { event: { type: 'ready' } }) });
+      note({ id, cursor, ...((isFirst || reset || items[0]) && !more && { event: { type: 'ready' } }) });
     }
     if (isQuiet) await sleep(LOOK_MS, signal);
   }

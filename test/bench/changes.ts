@@ -7,14 +7,14 @@ import { measureRequests } from './feed/request-cost.js';
 import { measureWrites } from './feed/write-cost.js';
 
 /*
- * `npm run bench changes -- [--only writes,requests,streams,followers,ruled,restart] [--streams 10000]`:
+ * `npm run bench changes -- [--only writes,requests,streams,windows,followers,ruled,restart] [--streams 10000]`:
  * what a log costs a write and a request, what streams cost at rest and by the delivery, how late followers hear of
  * steady writes, and how soon all are back after a restart. Each figure stands beside its goal.
  */
 
 const { values } = parseArgs({
   options: {
-    only: { type: 'string', default: 'writes,requests,streams,followers,ruled,restart' },
+    only: { type: 'string', default: 'writes,requests,streams,windows,followers,ruled,restart' },
     streams: { type: 'string', default: '10000' },
   },
 });
@@ -49,6 +49,26 @@ const PARTS: Readonly<Record<string, () => Promise<Goal[]>>> = {
       atMost('processor at rest', figures.idleProcessorShare * 100, 2, '%'),
       atMost('processor time of a delivery', figures.processorMicrosPerDelivery, 30, 'µs'),
       atMost('one change to all', figures.toAllMs, (300 * figures.streams) / 10_000, 'ms'),
+    ];
+  },
+  async windows() {
+    const streams = Number(values.streams);
+    const [all, window] = [await measureStreams(streams), await measureStreams(streams, 'window')];
+    const late = await measureFollowers(1_000, 100, 10, { rooms: 1_000, query: '&sort=-createdAt&limit=20' });
+    const times = (of: (figures: typeof all) => number): number => of(window) / of(all);
+    const kibOf = ({ idleMib, baseMib }: typeof all): number => ((idleMib - baseMib) * 1024) / streams;
+    say(
+      `${streams} followers of a window: ${kibOf(window).toFixed(1)} KiB each, ${window.processorMicrosPerDelivery.toFixed(1)} µs a delivery, ${window.toAllMs.toFixed(0)} ms to all; of all documents ${kibOf(all).toFixed(1)} KiB, ${all.processorMicrosPerDelivery.toFixed(1)} µs, ${all.toAllMs.toFixed(0)} ms`,
+    );
+    return [
+      atMost('memory of a follower of a window', kibOf(window), 15, 'KiB'),
+      atMost(
+        'a write to followers of a window, times to those of all documents',
+        times(({ processorMicrosPerDelivery }) => processorMicrosPerDelivery),
+        1.5,
+        'x',
+      ),
+      atMost('commit to client among 1,000 windows, p50', late.p50, 6, 'ms'),
     ];
   },
   async followers() {

@@ -27,6 +27,8 @@ export interface FeedPosition extends LogPosition {
   sets?: readonly SetPosition[];
   /** While a change of a set is being told: the position of the collection's log at which that ends. */
   until?: number;
+  /** Where something is populated: one for each collection that is referred to. */
+  refs?: readonly LogPosition[];
   /** Of a window: what was shown, by `digestOf`; empty while that is being told. */
   window?: string;
 }
@@ -57,7 +59,8 @@ type Payload = [
   shown: unknown,
   sets?: [epoch: string, seq: number, told?: number][] | null,
   until?: number | null,
-  window?: string,
+  window?: string | null,
+  refs?: [epoch: string, seq: number][],
 ];
 
 /** A position as opaque text that only the service can make. */
@@ -78,6 +81,15 @@ export function signFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope
   }
   // For a window the sets are read again.
   if (at.window !== undefined) payload.splice(7, Infinity, null, null, at.window);
+  if (at.refs) {
+    const [sets = null, until = null, window = null] = payload.splice(7) as [Payload[7], Payload[8], Payload[9]];
+    payload.push(
+      sets,
+      until,
+      window,
+      at.refs.map(({ epoch, seq }) => [epoch, seq]),
+    );
+  }
   return createSignedToken(secrets, formOf(scope), EJSON.stringify(payload));
 }
 
@@ -87,14 +99,15 @@ export function signFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope
  */
 export function openFeedCursor(secrets: Pick<SecretBox, 'macs'>, scope: FeedScope, cursor: string): FeedPosition {
   if (cursor.length > MAX_TOKEN_CHARACTERS) throw badCursor();
-  const [id, rules, who, epoch, seq, listing, shown, sets, until, window] = readGenuine(secrets, scope, cursor);
+  const [id, rules, who, epoch, seq, listing, shown, sets, until, window, refs] = readGenuine(secrets, scope, cursor);
   if (id !== scope.collection._id.toHexString() || rules !== meaningOf(scope)) throw cursorExpired();
   // Looked at last: other rules may make it another user's, or nobody's.
   if (who !== whoOf(scope)) throw badCursor();
   const known = sets?.map(([ofEpoch, at, told]) => ({ epoch: ofEpoch, seq: at, ...(told !== undefined && { told }) }));
   const position = { epoch, seq, isListing: listing === 1, shown: shown ?? null };
-  if (window !== undefined) return { ...position, window };
-  return { ...position, ...(known && { sets: known }), ...(typeof until === 'number' && { until }) };
+  const at = { ...position, ...(refs && { refs: refs.map(([ofEpoch, n]) => ({ epoch: ofEpoch, seq: n })) }) };
+  if (typeof window === 'string') return { ...at, window };
+  return { ...at, ...(known && { sets: known }), ...(typeof until === 'number' && { until }) };
 }
 
 /**

@@ -25,6 +25,13 @@ export interface FeedQuery {
   filterText: string;
   /** The first so many documents alone; null: all of them. */
   window: WindowQuery | null;
+  /** Ref fields that are replaced by the documents that they name. */
+  populate: ListQuery['populate'];
+}
+
+/** A change whose document may be encoded already, as `encodeChange` would. */
+export interface PopulatedChange extends FoundChange {
+  json?: string;
 }
 
 /** The first documents of a list, as many as its limit. */
@@ -35,7 +42,9 @@ export const MAX_CHANGES = 1000;
 export const MAX_WAIT_S = 25;
 
 /** Parameters of a list that mean nothing for changes. */
-const REFUSED = ['page', 'skip', 'cursor', 'count', 'populate', 'expand', 'include_deleted'];
+const REFUSED = ['page', 'skip', 'cursor', 'count', 'expand', 'include_deleted'];
+/** Each is followed too. */
+const MAX_POPULATED_PATHS = 2;
 /** Parameters that no list has. */
 export const FEED_PARAMETERS: ReadonlySet<string> = new Set(['since', 'wait']);
 const NO_FILTER: ReadonlySet<string> = new Set(['since', 'wait', 'limit', 'sort', 'fields', 'meta']);
@@ -50,6 +59,10 @@ export function readFeedQuery(raw: string, collection: Collection): FeedQuery {
   const limit = readWholeNumber(query, 'limit', 1, MAX_CHANGES) ?? DEFAULT_CHANGES;
   const listed = parseListQuery(inOrder(raw), collection);
   const window = readWindowQuery(query, listed);
+  const { populate } = listed;
+  if (populate.length > MAX_POPULATED_PATHS) {
+    throw badQuery(`populate may name at most ${MAX_POPULATED_PATHS} fields of changes`);
+  }
   return {
     since: findSingle(query, 'since') || null,
     limit,
@@ -64,6 +77,7 @@ export function readFeedQuery(raw: string, collection: Collection): FeedQuery {
       .concat(window ? `limit=${window.limit} ${JSON.stringify(window.sort)}` : [])
       .join('\n'),
     window,
+    populate,
   };
 }
 
@@ -98,9 +112,9 @@ type Shown = Pick<FeedQuery, 'fields' | 'meta' | 'visibility'>;
 /**
  * The members of a change as JSON without its braces; as `latin1` text that stands for UTF-8 (see replyEncodedJson).
  */
-export function encodeChange({ id, at, document }: FoundChange, shown: Shown): string {
+export function encodeChange({ id, at, document, json }: PopulatedChange, shown: Shown): string {
   const head = `"type":"${document ? 'upsert' : 'gone'}","id":"${id}","at":"${at.toISOString()}"`;
-  return document ? `${head},"document":${encodeShown(document, shown)}` : head;
+  return document ? `${head},"document":${json ?? encodeShown(document, shown)}` : head;
 }
 
 function encodeShown(row: Buffer, { fields, meta, visibility }: Shown): string {

@@ -119,6 +119,10 @@ const SUBSCRIPTION = object(
       description: 'An object, `{"status":"open","views_gt":3}`, or the query string of a list.',
     },
     'fields?': arrayOf(TEXT, { maxItems: 100 }),
+    'populate?': {
+      ...arrayOf(TEXT, { maxItems: 2 }),
+      description: 'Ref fields, as in lists. Their documents are followed too.',
+    },
     'limit?': integer({
       minimum: 1,
       maximum: MAX_CHANGES,
@@ -136,7 +140,7 @@ function requireFilterOnly(filter: string): void {
   }
 }
 
-const NOT_FILTERS: ReadonlySet<string> = new Set(['since', 'fields', 'limit', 'sort']);
+const NOT_FILTERS: ReadonlySet<string> = new Set(['since', 'fields', 'populate', 'limit', 'sort']);
 
 /** The rights of a ticket are found out when it is used. */
 const ASKS_FOR_TICKET = { ...READS_DOCUMENTS, note: ANY_KEY.note, errors: ANY_KEY.errors };
@@ -178,6 +182,7 @@ export const FEED_ROUTES: RouteList = {
         limit: wholeNumberParameter('Most changes in the answer; with `sort`, of documents', DEFAULT_CHANGES, {
           max: MAX_CHANGES,
         }),
+        populate: parameter('Up to 2 Ref fields, as in lists. Their documents are followed too', TEXT),
         sort: parameter('Only the first `limit` documents, in this order, as in lists', TEXT),
         wait: parameter(
           'Seconds to wait for a change if there is none',
@@ -265,7 +270,7 @@ export const STREAM_ROUTES: RouteList = {
           );
         }
         const subscriptions = body.subscriptions.map(({ collection, filter: given = '', ...shown }, n) => {
-          const { fields, limit, sort, since } = shown;
+          const { fields, populate, limit, sort, since } = shown;
           let filter: string;
           try {
             filter = typeof given === 'string' ? given : writeFilters(given);
@@ -276,6 +281,7 @@ export const STREAM_ROUTES: RouteList = {
           const query = [
             filter,
             fields ? `fields=${fields.map(encodeURIComponent).join()}` : '',
+            populate ? `populate=${populate.map(encodeURIComponent).join()}` : '',
             limit === undefined ? '' : `limit=${limit}`,
             limit === undefined && sort === undefined ? '' : `sort=${encodeURIComponent(sort ?? DEFAULT_SORT)}`,
           ];

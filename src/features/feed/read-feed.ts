@@ -61,9 +61,10 @@ export async function readFeed(
   }
 }
 
-/** What is waited for: changes of the collection, and of the caller's sets. */
-function topicsOf({ collection, sets }: Following): string[] {
-  return [collection, ...(sets?.sets ?? []).map((set) => set.collection)].map(({ _id }) => hintOf(_id));
+/** What is waited for: changes of the collection, of the caller's sets, and of documents that are populated. */
+function topicsOf({ collection, sets, refs }: Following): string[] {
+  const others = [...(sets?.sets ?? []), ...(refs?.collections ?? [])];
+  return [collection, ...others.map((other) => other.collection)].map(({ _id }) => hintOf(_id));
 }
 
 async function isSame(following: Following, caller: Caller): Promise<boolean> {

@@ -16,11 +16,21 @@ import { requireReadableNames } from '../documents/reply/redact-fields.js';
 import { decodeMeta } from '../documents/reply/encode-document.js';
 import { visibleDocuments } from '../documents/store/document.js';
 import { documentStore } from '../documents/store/document-store.js';
-import { relayWaiting } from '../webhooks/outbox/relay-waiting.js';
 import { readRows, ReplySize } from '../documents/reply/reply-size.js';
 import { findSameView, openSets, readSetView, endTransition, type FollowedSets, type SetView } from './set-view.js';
 import { cursorExpired, openFeedCursor, type FeedPosition, type FeedScope } from './feed-cursor.js';
 import type { FeedQuery } from './feed-query.js';
+import {
+  findEnds,
+  hasSameRefs,
+  mayLoseRefs,
+  openRefs,
+  readRefNews,
+  referringFilter,
+  type FollowedRefs,
+  type RefNews,
+} from './populating.js';
+import { prepareRead } from './prepare-read.js';
 import type { WindowPart } from './window-order.js';
 
 /** A page holds no more of documents, but for one that alone is larger. */
@@ -51,6 +61,8 @@ export interface Following {
   shape: Document | null;
   /** The sets of the caller that the rules ask about; null for none. */
   sets: FollowedSets | null;
+  /** The collections that documents are populated from; null for none. */
+  refs: FollowedRefs | null;
   log: ChangeLog;
   signal: AbortSignal;
 }
@@ -82,8 +94,12 @@ export async function openFollowing(
   const access = sets ? await readAccess(app, collection, caller, { conditions: conditionsOf }) : first;
   const [readable, shape] = [access.filter, followedShape(app, access)];
   const { filterText, conditions } = query;
-  const scope = { collection, filterText, conditions, ...audienceOf(collection, caller, shape, visibility) };
-  return { app, collection, caller, query, scope, readable, shape, sets, log: openChangeLog(app, collection), signal };
+  const audience = audienceOf(collection, caller, shape, visibility);
+  const refs = await openRefs(app, caller, collection, query);
+  if (refs) audience.admitted = `${audience.admitted ?? ''} ${refs.key}`;
+  const scope = { collection, filterText, conditions, ...audience };
+  const log = openChangeLog(app, collection);
+  return { app, collection, caller, query, scope, readable, shape, sets, refs, log, signal };
 }
 
 /**
@@ -100,14 +116,19 @@ function followedShape(app: App, { shape, asked }: ReadAccess): Document | null 
 }
 
 /** True if the rules still come to the same for the caller, whose account may say something else since. */
-export async function hasSameRights({ app, collection, query, shape }: Following, caller: Caller): Promise<boolean> {
+export async function hasSameRights(
+  { app, collection, query, shape, refs }: Following,
+  caller: Caller,
+): Promise<boolean> {
+  if (refs && !(await hasSameRefs(app, caller, collection, query, refs))) return false;
   const visibility = await findVisibility(app, collection, caller);
   const access = await readAccess(app, collection, caller, { conditions: () => query.conditions });
   return visibility?.key === query.visibility?.key && isDeepStrictEqual(followedShape(app, access), shape);
 }
 
 /** True where the rights of a follower may change without a change that its group would notice. */
-export function mayLoseRights({ app, collection }: Following): boolean {
+export function mayLoseRights({ app, collection, refs }: Following): boolean {
+  if (refs && mayLoseRefs(refs)) return true;
   const { attributes, sets } = rulesOf(collection).read;
   return attributes.length > 0 || visibilityNeedsAccount(collection) || (!app.db.changeLogs && sets.length > 0);
 }
@@ -133,16 +154,11 @@ function audienceOf(
 }
 
 /** Where the query begins. 400 INVALID_CURSOR, 410 CURSOR_EXPIRED. */
-export async function findStart({ app, scope, query, log, sets }: Following): Promise<FeedPosition> {
+export async function findStart({ app, scope, query, log, sets, refs }: Following): Promise<FeedPosition> {
   const { since } = query;
   if (since !== null && since !== 'now') return openFeedCursor(app.secrets, scope, since);
-  return { ...(await log.begin()), shown: null, isListing: since === null, ...(sets && { sets: sets.at }) };
-}
-
-/** Prepares the reading of a log, so that a page is never behind a list. */
-export async function prepareRead(app: App, collection: Collection): Promise<void> {
-  // What was written before this moment must be in the log.
-  if (!app.db.changeLogs) await relayWaiting(app, collection);
+  const start = { ...(await log.begin()), shown: null, isListing: since === null };
+  return { ...start, ...(sets && { sets: sets.at }), ...(refs && { refs: await findEnds(refs.collections) }) };
 }
 
 /**
@@ -199,7 +215,40 @@ export async function readPage(
   }
   const reached = endTransition({ ...position, seq: found.seq });
   const more = !found.isEnd || reached.until !== undefined;
+  if (following.refs && !more) {
+    const news = await readNewsOf(following.refs, following, reached);
+    for (const item of await readReferring(following, news, shown(readable))) {
+      size.add(item.document!.length);
+      items.delete(item.id);
+      items.set(item.id, item);
+    }
+    reached.refs = news.map(({ to }) => to);
+  }
   return { readable, items: [...items.values()], position: reached, more };
+}
+
+/** What has changed of the collections that documents refer to. 410 CURSOR_EXPIRED. */
+export function readNewsOf(refs: FollowedRefs, { app }: Following, { refs: known }: FeedPosition): Promise<RefNews[]> {
+  return Promise.all(refs.collections.map((ref, n) => readRefNews(app, ref, known![n]!)));
+}
+
+/** The documents that refer to changed ones. 410 CURSOR_EXPIRED where they are too many. */
+export async function readReferring(
+  { app, collection, refs, signal }: Following,
+  news: readonly RefNews[],
+  filter: Document,
+): Promise<FoundChange[]> {
+  const referring = referringFilter(refs!.collections, news);
+  if (!referring) return [];
+  const cursor = documentStore(app, collection)
+    .find(allOf([filter, referring]), { raw: true, signal })
+    .limit(MAX_TRANSITION + 1)
+    .maxTimeMS(app.config.queryTimeoutMs);
+  const rows = await readRows(cursor, new ReplySize());
+  const bytes = rows.reduce((sum, row) => sum + row.length, 0);
+  if (rows.length > MAX_TRANSITION || bytes > MAX_TRANSITION_BYTES) throw cursorExpired();
+  const at = new Date(app.clock.now());
+  return rows.map((row) => ({ id: String(decodeMeta(row)._id), at, document: row }));
 }
 
 /** Most documents that are reported for a change of sets: beyond it is shorter to start over. */

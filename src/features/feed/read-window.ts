@@ -1,6 +1,7 @@
 import type { Document } from 'bson';
 import { keysetFilters, allOf } from '../documents/query/keyset-filter.js';
 import type { SortKey } from '../documents/query/sort-key.js';
+import { loadMatchers } from '../../platform/database/database.js';
 import { mapInTurns } from '../../scheduler.js';
 import { decodeStored } from '../documents/reply/encode-document.js';
 import { listError } from '../documents/reply/query-errors.js';
@@ -8,14 +9,18 @@ import { readRows, type ReplySize } from '../documents/reply/reply-size.js';
 import { documentStore } from '../documents/store/document-store.js';
 import { visibleDocuments } from '../documents/store/document.js';
 import type { FeedPosition } from './feed-cursor.js';
-import { prepareRead, readPage, type FeedPage, type Following } from './read-page.js';
+import { populateChanges, referringFilter, type RefNews } from './populating.js';
+import { prepareRead } from './prepare-read.js';
+import { readNewsOf, readPage, type FeedPage, type Following } from './read-page.js';
 import { findSameView, readSetView } from './set-view.js';
 import { digestOf, entryOf, type WindowPart } from './window-order.js';
 
 /** The page behind a position, of a window or of changes. */
-export function readNews(...asked: Parameters<typeof readPage>): Promise<FeedPage> {
+export async function readNews(...asked: Parameters<typeof readPage>): Promise<FeedPage> {
   const [following, from, size] = asked;
-  return following.query.window ? readWindow(following, from, size) : readPage(...asked);
+  const { app, query, refs } = following;
+  const page = await (query.window ? readWindow(following, from, size) : readPage(...asked));
+  return refs ? { ...page, items: await populateChanges(app, refs, page.items, query, size) } : page;
 }
 
 /**
@@ -23,23 +28,29 @@ export function readNews(...asked: Parameters<typeof readPage>): Promise<FeedPag
  * so its cursor does not expire when that is trimmed.
  */
 async function readWindow(following: Following, from: FeedPosition, size: ReplySize): Promise<FeedPage> {
-  const { app, collection, query, sets, log } = following;
+  const { app, collection, query, sets, refs, log } = following;
   const { limit } = query.window!;
   await prepareRead(app, collection);
+  const news = refs && (await readNewsOf(refs, following, from));
   // Before the documents are read: what changes from now on comes behind it.
   const { epoch, seq } = log.position?.() ?? (await log.begin());
-  const at = sets && { ...from, sets: sets.at, until: undefined };
+  const at = sets && {
+    ...from,
+    sets: sets.sets.map((set, n) => set.log.position?.() ?? sets.at[n]!),
+    until: undefined,
+  };
   const view = at && (findSameView(sets, following.readable, at) ?? (await readSetView(app, sets, at)));
   const readable = view ? view.readable : following.readable;
   const window = await readPart(following, { readable, after: null, limit }, size);
   const shown = digestOf(window.entries);
-  const isReset = from.window !== undefined && from.window !== shown;
+  const isReset = from.window !== undefined && (from.window !== shown || (await refersToNews(following, news, window)));
   return {
     ...{ readable, window, isReset, more: false },
     // Who asks for what comes from now on is not shown what is there.
     items: isReset || from.isListing ? window.items : [],
     position: {
       ...{ epoch, seq, shown: null, isListing: false, window: shown },
+      ...(news && { refs: news.map(({ to }) => to) }),
       ...(view && {
         sets: view.sets.map(({ epoch: ofSet, seq: known, told }) => ({ epoch: ofSet, seq: told ?? known })),
       }),
@@ -47,10 +58,22 @@ async function readWindow(following: Following, from: FeedPosition, size: ReplyS
   };
 }
 
+/** True where a document of the window refers to one that has changed. */
+async function refersToNews(
+  { refs }: Following,
+  news: readonly RefNews[] | null,
+  { items }: WindowPart,
+): Promise<boolean> {
+  const referring = refs && news && referringFilter(refs.collections, news);
+  if (!referring) return false;
+  const matcher = (await loadMatchers())(referring);
+  return items.some(({ document }) => matcher.matches(document!));
+}
+
 /** True where a window cannot be another one than at the cursor, as nothing has changed since. */
-export function isSameWindow({ log, sets }: Following, from: FeedPosition): boolean {
+export function isSameWindow({ log, sets, refs }: Following, from: FeedPosition): boolean {
   const end = log.position?.();
-  return Boolean(from.window) && !sets && end?.epoch === from.epoch && end.seq === from.seq;
+  return Boolean(from.window) && !sets && !refs && end?.epoch === from.epoch && end.seq === from.seq;
 }
 
 /** A part of a window under these rules: from the beginning, or behind a document. */

@@ -17,20 +17,25 @@ export interface FollowerFigures {
   processorShare: number;
 }
 
-/** How late followers hear, each of one room in a hundred, while others write at a steady pace. */
-export function measureFollowers(followers: number, perSecond: number, seconds: number): Promise<FollowerFigures> {
+/** How late followers hear, each of one room, while others write at a steady pace. */
+export function measureFollowers(
+  followers: number,
+  perSecond: number,
+  seconds: number,
+  { rooms = ROOMS, query = '' } = {},
+): Promise<FollowerFigures> {
   return withFeedService(followers, async ({ secret, start }) => {
     const service = await start();
     const pid = service.process.pid!;
     const clients = startClients();
     try {
-      for (let room = 0; room < ROOMS; room++) {
-        await open(clients, service.ready.url, changesRequest(secret, `room=r${room}`), followers / ROOMS);
+      for (let room = 0; room < rooms; room++) {
+        await open(clients, service.ready.url, changesRequest(secret, `room=r${room}${query}`), followers / rooms);
       }
       const writes = perSecond * seconds;
       const before = used(pid);
       const begun = performance.now();
-      const heard = clients.ask({ do: 'hear', changes: (writes * followers) / ROOMS, of: 'all' });
+      const heard = clients.ask({ do: 'hear', changes: (writes * followers) / rooms, of: 'all' });
       let next = 0;
       const writer = async (): Promise<void> => {
         for (let at = next++; at < writes; at = next++) {
@@ -39,7 +44,7 @@ export function measureFollowers(followers: number, perSecond: number, seconds: 
           const response = await fetch(`${service.ready.url}/api/data/items`, {
             method: 'POST',
             headers: { 'x-api-key': secret, 'content-type': 'application/json' },
-            body: JSON.stringify({ room: `r${at % ROOMS}`, text: 'a message of some words', at }),
+            body: JSON.stringify({ room: `r${at % rooms}`, text: 'a message of some words', at }),
           });
           if (response.status !== 201) throw new Error(`a write was answered ${response.status}`);
           await response.arrayBuffer();

@@ -18,8 +18,15 @@ export interface StreamFigures {
 const IDLE_MS = 10_000;
 const FANOUTS = 9;
 
-/** What streams cost that follow the same: at rest, and when one change is told to all of them. */
-export function measureStreams(streams: number): Promise<StreamFigures> {
+/** Documents of a followed window. */
+const WINDOW = 20;
+
+/**
+ * What streams cost that follow the same: at rest, and when one change is told to all of them. Of a full window a new
+ * document pushes out another, which is told too.
+ */
+export function measureStreams(streams: number, of: 'all' | 'window' = 'all'): Promise<StreamFigures> {
+  const [query, changes] = of === 'all' ? ['state=open', 1] : [`state=open&sort=-createdAt&limit=${WINDOW}`, 2];
   return withFeedService(streams, async ({ secret, start }) => {
     const service = await start();
     const pid = service.process.pid!;
@@ -31,7 +38,7 @@ export function measureStreams(streams: number): Promise<StreamFigures> {
       fetch(`${url}/api/data/items`, { method: 'POST', headers, body: JSON.stringify({ state: 'open', at }) });
     try {
       // Code that every process loads sooner or later is no cost of a stream.
-      await (await write(0)).json();
+      for (let at = 0; at < WINDOW; at++) await (await write(at)).json();
       const baseMib = memoryMib(pid, 'RssAnon');
       const atStart = used();
       const { hostname, port } = new URL(url);
@@ -39,7 +46,7 @@ export function measureStreams(streams: number): Promise<StreamFigures> {
         do: 'open',
         host: hostname,
         port: Number(port),
-        request: changesRequest(secret, 'state=open'),
+        request: changesRequest(secret, query),
         ready: 'event: ready',
         count: streams,
         atOnce: 50,
@@ -53,7 +60,7 @@ export function measureStreams(streams: number): Promise<StreamFigures> {
       const times: number[] = [];
       const began = used();
       for (let at = 0; at < FANOUTS; at++) {
-        const heard = clients.ask({ do: 'hear', changes: 1 });
+        const heard = clients.ask({ do: 'hear', changes });
         const written = write(at);
         times.push((await heard).ms);
         await (await written).json();

@@ -18,6 +18,13 @@ beforeAll(async () => {
   shop = await buildProject(test.app);
   for (const name of ['posts', 'tags']) await buildCollection(test.app, shop.project, { name, mode: 'flexible' });
   await buildCollection(test.app, shop.project, {
+    name: 'comments',
+    fields: [
+      { name: 'text', type: 'String' },
+      { name: 'post', type: 'Ref', ref: 'posts' },
+    ],
+  });
+  await buildCollection(test.app, shop.project, {
     name: 'notes',
     fields: [{ name: 'text', type: 'String', required: true }],
     rls: { mode: 'private', ownerField: 'userId' },
@@ -89,6 +96,45 @@ describe.each(WAYS)('follow of the client %s', (by, way) => {
     await shows();
     await posts.recover(first._id);
     await shows('1 changed');
+  });
+
+  it('keeps the first documents of a sort, and takes in the next when one leaves', async () => {
+    const posts = writer.collection('posts');
+    const of = `test ${++made}`;
+    const ids: string[] = [];
+    for (const n of [1, 2, 3, 4]) ids.push((await posts.insert({ of, n }))._id);
+    let shown = '';
+    const options = { filter: { of }, sort: '-n', limit: 2 };
+    stops.push(
+      open()
+        .collection('posts')
+        .follow.set(options, (list) => (shown = list.map(({ n }) => n).join())),
+    );
+    const shows = (numbers: string) => eventually(`the list shows ${numbers}`, () => shown === numbers);
+    await shows('4,3');
+    await posts.insert({ of, n: 3.5 });
+    await shows('4,3.5');
+    await posts.remove(ids[3]!);
+    await shows('3.5,3');
+    await posts.update(ids[0]!, { n: 5 });
+    await shows('5,3.5');
+  });
+
+  it('shows the documents that others refer to as they change', async () => {
+    const [posts, comments] = [writer.collection('posts'), writer.collection('comments')];
+    const post = await posts.insert({ of: 'comments', text: 'old' });
+    const filter = { text: `test ${++made}` };
+    await comments.insert({ ...filter, post: post._id });
+    let shown: unknown;
+    const show = ([first]: Record<string, unknown>[]): unknown => (shown = (first?.post as { text?: string })?.text);
+    stops.push(
+      open()
+        .collection('comments')
+        .follow.set({ filter, populate: ['post'], sort: 'post' }, show),
+    );
+    await eventually('the post', () => shown === 'old');
+    await posts.update(post._id, { text: 'new' });
+    await eventually('the post as it is now', () => shown === 'new');
   });
 
   it('tells several followers of a page by one request, each its own', async () => {

@@ -75,6 +75,12 @@ export async function live() {
     else if (event.type === 'error') { const e: ApiError = event.error; void e; }
   });
   posts.follow.set({ filter: { live: true }, sort: '-views', fields: ['title'] }, (list) => list.map(({ title }) => title.length));
+  posts.follow.set({ sort: ['-views', 'title'], limit: 20, populate: ['author'] }, ([first]) => {
+    if (first && typeof first.author !== 'string') { const of: string | undefined = first.author.name; void of; }
+  });
+  posts.follow({ populate: ['category'], limit: 5 }, (event) => {
+    if (event.type === 'upsert' && typeof event.document.category === 'object') { const n: string = event.document.category.name; void n; }
+  });
   const user = await api.auth.signUp({ email: '', password: '', name: '' });
   const role: string | undefined = user.role;
   await api.auth.updateProfile({ name: null, email: '', password: '', currentPassword: '' });
@@ -140,6 +146,8 @@ const REFUSED = [
   "api.collection('loose').list({ filter: { size: 'x' } });",
   "posts.follow({ filter: { titel: '' } }, () => undefined);",
   "posts.follow.set({ sort: 'titel' }, () => undefined);",
+  "posts.follow.set({ populate: ['title'] }, () => undefined);",
+  "posts.follow({ limit: '5' }, () => undefined);",
   "posts.changes({ filter: { views: '1' } });",
   "api.auth.signUp({ email: '' });",
   "api.auth.signUp({ email: '', password: '', role: 'admin' });",

@@ -2,8 +2,9 @@ import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { mapInTurns } from '../../../scheduler.js';
 import { findObjectId } from '../../../platform/ids.js';
-import { findVisibility, readFilter } from '../../access/access-rules.js';
+import { findVisibility, readFilter, type AccessFilter } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
+import type { FieldVisibility } from '../../access/rules/field-visibility.js';
 import { exceedsSetLimit, MAX_SETS } from '../../access/rules/set-limit.js';
 import type { Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
@@ -22,6 +23,15 @@ import { projectionOf } from '../reply/select-fields.js';
 /** Distinct documents that one request may pull in from one collection. */
 const MAX_POPULATED = 5_000;
 
+/** A collection that documents are populated from, and what of it the caller may read. */
+export interface PopulatedCollection {
+  collection: Collection;
+  /** Of the Ref fields that name its documents. */
+  paths: readonly string[];
+  readable: AccessFilter;
+  visibility: FieldVisibility | null;
+}
+
 /**
  * Replaces, inside the given documents, each identifier at the populated paths by the document it names; one read per
  * collection. A document that is gone, trashed or not the caller's stays an identifier, so that these cases cannot be
@@ -35,31 +45,62 @@ export async function populateDocuments(
   query: Presentation,
   size: ReplySize,
 ): Promise<void> {
+  await populateFrom(app, await openPopulated(app, caller, own, query), documents, query, size);
+}
+
+/** The collections that a query populates from. 400 INVALID_QUERY for one that does not exist, 401 as for lists. */
+export async function openPopulated(
+  app: App,
+  caller: Caller,
+  own: Collection,
+  { populate, includeDeleted }: Pick<Presentation, 'populate' | 'includeDeleted'>,
+): Promise<PopulatedCollection[]> {
   const joined = new Map<string, Collection>();
-  for (const { ref } of query.populate) {
+  for (const { ref } of populate) {
     const collection = await findCollection(app, caller.project._id, ref);
     if (!collection) throw badQuery(`populate: the collection ${quoted(ref)} does not exist`);
     joined.set(ref, collection);
   }
-  if (exceedsSetLimit([own, ...joined.values()], caller, query.includeDeleted)) {
+  if (exceedsSetLimit([own, ...joined.values()], caller, includeDeleted)) {
     throw badQuery(
       `populate: the rules of these collections name more than ${MAX_SETS} sets together: populate fewer at once`,
     );
   }
+  const opened: PopulatedCollection[] = [];
   for (const [ref, collection] of joined) {
-    const paths = query.populate.filter((populated) => populated.ref === ref).map(({ path }) => path.split('.'));
+    opened.push({
+      collection,
+      paths: populate.filter((populated) => populated.ref === ref).map(({ path }) => path),
+      // Of users everyone sees the public fields, and nothing else.
+      readable: collection.name === USERS ? null : await readFilter(app, collection, caller, { trash: includeDeleted }),
+      visibility: await findVisibility(app, collection, caller),
+    });
+  }
+  return opened;
+}
+
+/** populateDocuments from collections that have been opened, by what could be read of them then. */
+export async function populateFrom(
+  app: App,
+  populated: readonly PopulatedCollection[],
+  documents: readonly PresentedDocument[],
+  query: Pick<Presentation, 'includeDeleted' | 'meta'>,
+  size: ReplySize,
+): Promise<void> {
+  for (const from of populated) {
+    const paths = from.paths.map((path) => path.split('.'));
     const ids = new Set<string>();
     for (const document of documents) {
       for (const path of paths) replaceAt(document, path, (id) => (ids.add(id.toLowerCase()), id));
     }
     if (ids.size > MAX_POPULATED) {
       throw badQuery(
-        `populate would pull in more than ${MAX_POPULATED} documents of ${quoted(ref)}: use a smaller limit`,
+        `populate would pull in more than ${MAX_POPULATED} documents of ${quoted(from.collection.name)}: use a smaller limit`,
       );
     }
     const read = size.beside();
     try {
-      const found = await findReadable(app, caller, collection, [...ids], query, read);
+      const found = await findReadable(app, from, [...ids], query, read);
       for (const document of documents) {
         for (const path of paths) {
           replaceAt(document, path, (id) => {
@@ -83,18 +124,14 @@ interface Populated {
 
 async function findReadable(
   app: App,
-  caller: Caller,
-  collection: Collection,
+  { collection, readable, visibility }: PopulatedCollection,
   ids: readonly string[],
-  { includeDeleted, meta }: Presentation,
+  { includeDeleted, meta }: Pick<Presentation, 'includeDeleted' | 'meta'>,
   size: ReplySize,
 ): Promise<Map<string, Populated>> {
   const isUsers = collection.name === USERS;
-  // Of users everyone sees the public fields, and nothing else.
-  const readable = isUsers ? null : await readFilter(app, collection, caller, { trash: includeDeleted });
   if (ids.length === 0) return new Map();
   const wanted = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
-  const visibility = await findVisibility(app, collection, caller);
   const visible = visibleDocuments(includeDeleted);
   const cursor = documentStore(app, collection)
     .find(
@@ -105,7 +142,7 @@ async function findReadable(
   try {
     const shown = isUsers ? cursor.project(projectionOf(publicFields(collection))) : cursor;
     const rows = await readRows(shown, size, (row) => redactRow(row, visibility));
-    const tenant = { project: caller.project._id.toHexString(), address: '' };
+    const tenant = { project: collection.projectId.toHexString(), address: '' };
     const populated = await mapInTurns(
       rows,
       (row) => ({ document: presentDocument(decodeStored(row), meta && !isUsers), bytes: row.length }),

@@ -7,6 +7,7 @@ import { findCollection } from '../../collections/collection-store.js';
 import { tenantOfCaller } from '../../access/caller.js';
 import { readWithin } from '../../documents/reply/reply-size.js';
 import { signFeedCursor, type FeedPosition } from '../feed-cursor.js';
+import { areSameRefs } from '../populating.js';
 import { mayLoseRights, findStart, hasSameRights, type Following, type FeedPage } from '../read-page.js';
 import { readNews } from '../read-window.js';
 import { findSameView } from '../set-view.js';
@@ -135,7 +136,7 @@ export class Follower implements Member {
 
   /** The text for a client that has heard nothing for a while. */
   heartbeat(): string {
-    if (!this.#group || !this.#watcher || this.#group.window?.isFilling) return '';
+    if (!this.#group || !this.#watcher || this.#group.window?.isUntold) return '';
     return this.#group.readyAt(this.form, this.#watcher.told);
   }
 
@@ -182,7 +183,7 @@ export class Follower implements Member {
   /** Becomes a member when nothing has changed since `from`, null = since now. */
   async #joinAtEnd(following: Following, from: FeedPosition | null, watcher: Watcher): Promise<boolean> {
     if (from === null ? following.query.since !== 'now' : from.isListing) return false;
-    const { sets, query } = following;
+    const { sets, refs, query } = following;
     const end = await watcher.endSoon();
     if (this.stream.isOver) return true;
     if (!end) return false;
@@ -194,6 +195,10 @@ export class Follower implements Member {
       position.sets = from && !query.window ? from.sets : sets.at;
       const asKnown = { ...position, until: from?.until };
       if (!findSameView(sets, following.readable, asKnown)) return false;
+    }
+    if (refs) {
+      position.refs = from?.refs ?? refs.at;
+      if (!areSameRefs(refs, position.refs)) return false;
     }
     const group = watcher.join(following, this, position);
     if (!group) return false;

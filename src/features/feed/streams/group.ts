@@ -4,6 +4,7 @@ import type { EarlierDocument, FoundChange, LogPosition, WatchedChange } from '.
 import { allOf } from '../../documents/query/keyset-filter.js';
 import { signFeedCursor, type FeedPosition, type SetPosition } from '../feed-cursor.js';
 import type { Following } from '../read-page.js';
+import type { RefNews } from '../populating.js';
 import type { WindowPart } from '../window-order.js';
 import { keyOfForm, writeReady, type Batch, type EventForm, EventBytes } from './batch.js';
 import { LiveWindow } from './live-window.js';
@@ -51,11 +52,13 @@ export class Group {
   readonly #isRuled: boolean;
   /** Up to where the sets of the user are known to be as the group has them; null where rules ask about none. */
   #sets: readonly SetPosition[] | null;
+  /** Up to where members have been told of documents that theirs refer to; null where none are populated. */
+  #refs: readonly LogPosition[] | null;
   #ready: Ready | null = null;
 
   constructor(
     readonly following: Following,
-    sets: readonly SetPosition[] | undefined,
+    { sets, refs }: Pick<FeedPosition, 'sets' | 'refs'>,
     window: WindowPart | undefined,
     openMatcher: (filter: Document) => Matcher,
   ) {
@@ -67,6 +70,7 @@ export class Group {
     this.#earlierConditions = conditions.length > 0 ? openMatcher(allOf(conditions)) : null;
     this.window = query.window && window ? new LiveWindow(query.window, window) : null;
     this.#sets = sets ?? null;
+    this.#refs = refs ?? null;
     this.#isExact = app.db.changeLogs !== null;
     this.#isRuled = readable !== null && !collection.rls;
     this.ownerId = collection.rls ? scope.userId : null;
@@ -76,7 +80,12 @@ export class Group {
   /** Has the window of the group take a change; `read` decodes its document. */
   place(change: FoundChange, read: () => Document): void {
     const { document } = change;
-    this.window!.take(change, document && this.#current.matches(document) ? read() : null);
+    this.window!.take(change, document && this.shows(document) ? read() : null);
+  }
+
+  /** Whether members are shown a stored document, unless it is outside of their window. */
+  shows(document: Buffer): boolean {
+    return this.#current.matches(document);
   }
 
   /**
@@ -120,8 +129,10 @@ export class Group {
 
   /** A position in the collection's log as one of the group. */
   placeAt(position: FeedPosition): FeedPosition {
-    if (this.window) return { ...position, window: position.window ?? this.window.told };
-    return this.#sets ? { ...position, sets: this.#sets } : position;
+    const refs = position.refs ?? this.#refs;
+    const at = refs ? { ...position, refs } : position;
+    if (this.window) return { ...at, window: position.window ?? this.window.told };
+    return this.#sets ? { ...at, sets: this.#sets } : at;
   }
 
   /** The sets are the same up to these positions, by the id of the set's collection. */
@@ -129,6 +140,18 @@ export class Group {
     if (!this.#sets) return;
     const { sets } = this.following.sets!;
     this.#sets = this.#sets.map((known, n) => to.get(sets[n]!.collection._id.toHexString()) ?? known);
+    this.#ready = null;
+  }
+
+  /** Where the logs of documents that theirs refer to are, with the news of some of them. */
+  refsAfter(news: ReadonlyMap<string, RefNews | null>): LogPosition[] {
+    const { collections } = this.following.refs!;
+    return this.#refs!.map((known, n) => news.get(collections[n]!.collection._id.toHexString())?.to ?? known);
+  }
+
+  /** Members have been told of the documents that theirs refer to, up to here. */
+  moveRefs(to: readonly LogPosition[]): void {
+    this.#refs = to;
     this.#ready = null;
   }
 

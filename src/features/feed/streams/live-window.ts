@@ -84,6 +84,11 @@ export class LiveWindow {
     }
   }
 
+  /** Has a document that it shows sent once more. */
+  resend(change: FoundChange): void {
+    if (this.#byId.has(change.id)) this.#untold.set(change.id, change);
+  }
+
   /** What has to be read, if anything; the answer is handed to `fill`. */
   begin(): Filling | null {
     if (this.#filling) return null;
@@ -96,8 +101,13 @@ export class LiveWindow {
     return (this.#filling = after ? { after, limit: missing } : { after, limit: this.query.limit });
   }
 
+  /** True where members do not have all that it shows. */
+  get isUntold(): boolean {
+    return this.#untold.size > 0 || this.isFilling;
+  }
+
   /** True while something is read, or has to be. */
-  get isFilling(): boolean {
+  private get isFilling(): boolean {
     return this.#filling !== null || this.#isUnsure || (this.#bound !== null && this.size < this.query.limit);
   }
 

@@ -1,24 +1,36 @@
+import { setMaxListeners } from 'node:events';
 import { EJSON, type Document, deserialize } from 'bson';
 import type { App } from '../../../app.js';
 import { FairLimiter } from '../../../fair-limiter.js';
 import { ownTurn, takeTurns } from '../../../scheduler.js';
 import type { Matcher } from '../../../platform/database/database.js';
-import { hintOf, type ChangeLog, type LogPosition, type WatchedChange } from '../../changes/change-log.js';
+import {
+  hintOf,
+  type ChangeLog,
+  type FoundChange,
+  type LogPosition,
+  type WatchedChange,
+} from '../../changes/change-log.js';
 import { openChangeLog } from '../../changes/open-change-log.js';
 import { findCollection } from '../../collections/collection-store.js';
 import type { Collection } from '../../collections/collection.js';
 import type { FeedPosition } from '../feed-cursor.js';
 import { digest } from '../feed-query.js';
 import { waitForAny } from '../read-feed.js';
-import { decodeStored } from '../../documents/reply/encode-document.js';
-import { readWithin } from '../../documents/reply/reply-size.js';
+import { allOf } from '../../documents/query/keyset-filter.js';
+import { decodeMeta, decodeStored } from '../../documents/reply/encode-document.js';
+import { readRows, readWithin, ReplySize } from '../../documents/reply/reply-size.js';
+import { documentStore } from '../../documents/store/document-store.js';
 import { visibleDocuments } from '../../documents/store/document.js';
-import { prepareRead, type Following } from '../read-page.js';
+import { populateChanges, referringFilter, type FollowedRef, type RefNews } from '../populating.js';
+import { prepareRead } from '../prepare-read.js';
+import type { Following } from '../read-page.js';
 import { readPart } from '../read-window.js';
 import type { WindowPart } from '../window-order.js';
 import { Batch, type SharedChange } from './batch.js';
 import { Group, type Member } from './group.js';
 import type { Filling } from './live-window.js';
+import { RefLogs } from './ref-logs.js';
 import { SetLogs } from './set-logs.js';
 
 type ByText = Map<string, Set<Group>>;
@@ -92,6 +104,10 @@ const MAX_LOOKS_ALONE = 20;
 /** Windows that are filled at once. */
 const FILLS_AT_ONCE = 4;
 const MAX_CHANGES = 500;
+/** So often it is looked for changes of documents that others refer to. */
+const REFS_MS = 200;
+/** Documents that refer to changed ones; where there are more, their followers read by themselves. */
+const MAX_REFERRING = 500;
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /** What windows may hold in all. */
@@ -107,6 +123,8 @@ export class Watcher {
   readonly #index: GroupIndex;
   readonly #log: ChangeLog;
   readonly #sets = new SetLogs();
+  readonly #refs = new RefLogs();
+  #refsLookedMs = -Infinity;
   readonly #stop = new AbortController();
   #position: LogPosition;
   /** Everybody has been told up to here. */
@@ -128,6 +146,8 @@ export class Watcher {
     start: LogPosition,
     private readonly onIdle: (watcher: Watcher) => void,
   ) {
+    // Each window that is filled waits for its turn.
+    setMaxListeners(0, this.#stop.signal);
     this.#index = new GroupIndex(collection.rls?.ownerField ?? null);
     this.#log = openChangeLog(app, collection);
     this.#position = start;
@@ -164,6 +184,7 @@ export class Watcher {
   join(following: Following, member: Member, at: FeedPosition, window?: WindowPart): Group | null {
     if (this.#stop.signal.aborted || at.epoch !== this.#position.epoch || at.seq < this.#position.seq) return null;
     if (following.sets && (at.until !== undefined || !this.#sets.follow(following.sets, at.sets ?? []))) return null;
+    if (following.refs && !this.#refs.follow(following.refs, at.refs ?? [])) return null;
     const key = keyOf(following);
     let group = this.#groups.get(key);
     if (following.query.window && !window) {
@@ -176,7 +197,7 @@ export class Watcher {
     }
     if (!group) {
       this.room.take(following);
-      group = new Group(following, at.sets, window, this.openMatcher);
+      group = new Group(following, at, window, this.openMatcher);
       this.#groups.set(key, group);
       this.#index.add(group);
     }
@@ -215,7 +236,9 @@ export class Watcher {
     let hint: Promise<void> | null = null;
     while (!signal.aborted) {
       // From before the read: a change that comes during it is not waited for.
-      hint ??= waitForAny(this.app.hints, [topic, ...this.#sets.topics], LOOK_MS, signal).finally(() => (hint = null));
+      hint ??= waitForAny(this.app.hints, [topic, ...this.#sets.topics, ...this.#refs.topics], LOOK_MS, signal).finally(
+        () => (hint = null),
+      );
       const woken = this.#sleep();
       try {
         await this.#settleWindows();
@@ -250,6 +273,7 @@ export class Watcher {
     }
     // Of sets that are others since nobody is told by the old ones.
     await this.#followSets();
+    await this.#followRefs();
     if (this.#stop.signal.aborted) return true;
     if (found.seq === after.seq) {
       this.#lagSeconds = 0;
@@ -282,6 +306,80 @@ export class Watcher {
       for (const member of [...group.members]) member.leave(group.placeAt(placed(this.#position)), false);
     }
     if (this.#groups.size === 0) this.#close();
+  }
+
+  /** Sends once more what refers to documents that have changed, as it is populated now. */
+  async #followRefs(): Promise<void> {
+    const now = performance.now();
+    if (this.#refs.topics.length === 0 || now - this.#refsLookedMs < REFS_MS) return;
+    this.#refsLookedMs = now;
+    const news = await this.#refs.read(this.app);
+    if (news.size === 0) return;
+    const idOf = ({ collection }: { collection: Collection }): string => collection._id.toHexString();
+    const concerned = [...this.#groups.values()].flatMap((group) => {
+      const refs = group.following.refs?.collections.filter((ref) => news.has(idOf(ref))) ?? [];
+      return refs.length > 0 ? [{ group, refs }] : [];
+    });
+    const rows = await this.#readReferring(
+      concerned.flatMap(({ refs }) => refs),
+      news,
+    );
+    for (const { group, refs } of concerned) {
+      if (rows && refs.every((ref) => news.get(idOf(ref)))) {
+        await this.#resend(group, rows, news);
+        continue;
+      }
+      // They read by themselves, and start over where that is too much.
+      this.#drop(group);
+      for (const member of [...group.members]) member.leave(group.placeAt(placed(this.#position)), false);
+    }
+    if (this.#groups.size === 0) this.#close();
+  }
+
+  /** One read for all groups: documents that refer to changed ones. Null where they are too many. */
+  async #readReferring(
+    refs: readonly FollowedRef[],
+    news: ReadonlyMap<string, RefNews | null>,
+  ): Promise<SharedChange[] | null> {
+    const unique = [
+      ...new Map(refs.map((ref) => [`${ref.collection._id.toHexString()} ${ref.paths.join()}`, ref])).values(),
+    ];
+    const known = unique.map(({ collection }) => news.get(collection._id.toHexString()));
+    if (known.some((each) => !each)) return null;
+    const referring = referringFilter(unique, known as RefNews[]);
+    if (!referring) return [];
+    const tenant = { project: this.collection.projectId.toHexString(), address: '' };
+    await ownTurn(tenant);
+    let rows: Buffer[];
+    try {
+      const cursor = documentStore(this.app, this.collection)
+        .find(allOf([visibleDocuments(), referring]), { raw: true, signal: this.#stop.signal })
+        .limit(MAX_REFERRING + 1)
+        .maxTimeMS(this.app.config.queryTimeoutMs);
+      rows = await readRows(cursor, new ReplySize());
+    } catch (error) {
+      this.app.log.warn({ err: error, collection: this.collection.name }, 'referring documents could not be read');
+      return null;
+    }
+    if (rows.length > MAX_REFERRING || rows.reduce((sum, row) => sum + row.length, 0) > MAX_BYTES) return null;
+    const at = new Date(this.app.clock.now());
+    return rows.map((row) => ({ id: String(decodeMeta(row)._id), at, document: row, encoded: new Map() }));
+  }
+
+  async #resend(group: Group, rows: readonly SharedChange[], news: ReadonlyMap<string, RefNews | null>): Promise<void> {
+    const refs = group.refsAfter(news);
+    const { window } = group;
+    if (window) {
+      for (const row of rows) window.resend(row);
+      this.#unsettled.add(group);
+      await this.#settleWindows(new Map([[group, refs]]));
+    } else {
+      const shown = rows.filter(({ document }) => group.shows(document!));
+      const at = placed(this.#position);
+      const cursors = { from: () => group.cursorAt(at), to: group.cursorAt({ ...at, refs }) };
+      if (shown.length > 0) await this.#deliver(group, shown, cursors, group.placeAt(at), true);
+    }
+    group.moveRefs(refs);
   }
 
   async #isSame(): Promise<boolean> {
@@ -345,13 +443,7 @@ export class Watcher {
     for (const { group, list, members } of recipients) {
       if (failed.has(group) || unsure.has(group)) continue;
       const cursors = { from: () => group.cursorAt(from), to: group.cursorAt(placed(to)) };
-      const batch = new Batch(list, group.following.query, cursors, isEnd);
-      for (const member of members) {
-        // Waiting for nothing would cost as much as the delivery.
-        const pause = turn();
-        if (pause) await pause;
-        if (group.members.has(member)) member.deliver(batch, group.placeAt(from));
-      }
+      await this.#deliver(group, list, cursors, group.placeAt(from), isEnd, members);
     }
     this.#told = to;
     await this.#settleWindows();
@@ -359,28 +451,65 @@ export class Watcher {
   }
 
   /** Sends members what has changed of their windows, and has those filled that lack documents. */
-  async #settleWindows(): Promise<void> {
-    const turn = takeTurns();
+  async #settleWindows(refs: ReadonlyMap<Group, readonly LogPosition[]> = new Map()): Promise<void> {
     const groups = [...this.#unsettled];
     this.#unsettled.clear();
     for (const group of groups) {
-      const { window, members, following } = group;
+      const { window } = group;
       const untold = window!.takeUntold();
       const filling = window!.begin();
       if (filling) void this.#fill(group, filling);
       if (!untold) continue;
       const shown = window!.digest;
-      const at = placed(this.#position);
-      const before = group.placeAt({ ...at, window: '' });
+      const at = { ...placed(this.#position), ...(refs.has(group) && { refs: refs.get(group)! }) };
+      const before = group.placeAt({ ...placed(this.#position), window: '' });
       const cursors = { from: () => group.cursorAt(before), to: group.cursorAt({ ...at, window: shown }) };
-      const batch = new Batch(untold.changes, following.query, cursors, untold.isCaughtUp);
-      for (const member of [...members]) {
-        const pause = turn();
-        if (pause) await pause;
-        if (members.has(member)) member.deliver(batch, before);
-      }
+      await this.#deliver(group, untold.changes, cursors, before, untold.isCaughtUp);
       window!.told = shown;
     }
+  }
+
+  /** Sends changes to all members of a group, populated where they asked for it. */
+  async #deliver(
+    group: Group,
+    changes: readonly FoundChange[],
+    cursors: { from: () => string; to: string },
+    before: FeedPosition,
+    isCaughtUp: boolean,
+    members: readonly Member[] = [...group.members],
+  ): Promise<void> {
+    const { query, refs } = group.following;
+    let shown = changes;
+    let release = (): void => undefined;
+    if (refs) {
+      const tenant = { project: this.collection.projectId.toHexString(), address: '' };
+      const read = async (size: ReplySize): Promise<FoundChange[]> => {
+        release = () => size.release();
+        return populateChanges(this.app, refs, changes, query, size);
+      };
+      try {
+        shown = await readWithin(this.app.replies, tenant, read, this.#stop.signal);
+      } catch (error) {
+        if (!this.#stop.signal.aborted) this.#fail(group, error, before);
+        return;
+      }
+    }
+    const turn = takeTurns();
+    const batch = new Batch(shown, query, cursors, isCaughtUp);
+    for (const member of members) {
+      // Waiting for nothing would cost as much as the delivery.
+      const pause = turn();
+      if (pause) await pause;
+      if (group.members.has(member)) member.deliver(batch, before);
+    }
+    release();
+  }
+
+  /** Ends the streams of a group. */
+  #fail(group: Group, error: unknown, at: FeedPosition): void {
+    this.app.log.warn({ err: error, collection: this.collection.name }, 'a group of followers has failed');
+    this.#drop(group);
+    for (const member of [...group.members]) member.leave(at, true);
   }
 
   /** Reads what a window lacks; few at once, since others wait for the same database. */
@@ -406,10 +535,7 @@ export class Watcher {
       group.window!.fill(filling, part);
       this.#settleSoon(group);
     } catch (error) {
-      if (signal.aborted || !this.#isOpen(group)) return;
-      this.app.log.warn({ err: error, collection: this.collection.name }, 'a window could not be filled');
-      this.#drop(group);
-      for (const member of [...group.members]) member.leave(group.placeAt(this.told), true);
+      if (!signal.aborted && this.#isOpen(group)) this.#fail(group, error, group.placeAt(this.told));
     }
   }
 
