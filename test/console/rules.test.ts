@@ -104,7 +104,7 @@ describe.skipIf(!CHROMIUM)('rules at the console', { timeout: 120_000 }, () => {
     await reach(page, page.getByText('Rules changed'));
     await visit(page, at(stage, 'documents/tasks'));
     await page.getByText('of others').waitFor();
-    await page.getByText('See as…').click();
+    await page.getByText('View as…').click();
     await page.getByLabel('Address or id, empty for anyone').fill(ADA);
     await page.getByRole('button', { name: 'See the list as this user' }).click();
     await page.getByRole('status').getByText(ADA).waitFor();

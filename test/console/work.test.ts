@@ -133,7 +133,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
       .toEqual(['field title: String → title: String, required', '+ index title', 'access public → private by userId']);
     // Saving looks by itself, and stops where a document would be invalid.
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('1 of 2 stored documents violate the new settings').waitFor();
+    await page.getByText('1 of 2 stored documents would be invalid').waitFor();
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
     await page.getByRole('button', { name: 'Save anyway' }).click();
     await page.getByText('Collection changed').waitFor();

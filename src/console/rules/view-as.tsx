@@ -22,7 +22,7 @@ export function PlayAs() {
   const [typed, setTyped] = useState('');
   const play = (): void => goTo(linkHere({ as: typed.trim() || 'anyone', cursor: null, trash: null, open: null }));
   return (
-    <PullDown label="See as…">
+    <PullDown label="View as…">
       <Form onSubmit={play}>
         <Field label="Address or id, empty for anyone" value={typed} onChange={setTyped} autocomplete="off" />
         <button class="small">See the list as this user</button>
