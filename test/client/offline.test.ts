@@ -146,6 +146,24 @@ describe('a client with a local database', () => {
     ]);
   });
 
+  it('takes its own earlier changes for no conflict, also in a later batch', async () => {
+    const device = open();
+    const notes = device.api.collection('notes');
+    const { _id } = await server.collection('notes').insert({ title: 'old' });
+    await notes.get(_id);
+    device.network = 'down';
+    await notes.update(_id, { title: 'first' });
+    await notes.insertMany(Array.from({ length: 99 }, (_, n) => ({ of: _id, n })));
+    await notes.update(_id, { title: 'second' });
+    await notes.insertMany(Array.from({ length: 99 }, (_, n) => ({ of: _id, n: n + 99 })));
+    await notes.update(_id, { title: 'third' });
+    device.network = 'up';
+    await isSent(device);
+    expect((await server.collection('notes').get(_id)).title).toBe('third');
+    expect(await server.collection('notes').count({ of: _id })).toBe(198);
+    expect(device.events.filter(({ type }) => type === 'conflict')).toEqual([]);
+  });
+
   it('asks onConflict what to do, and does it', async () => {
     const device = open();
     device.kill();

@@ -84,11 +84,11 @@ async function signOut(): Promise<void> {
 }
 
 /** As the project's own server. */
-async function ask<T>(example: string, method: string, path: string, body: unknown): Promise<T> {
+async function ask<T>(example: string, method: string, path: string, body?: unknown): Promise<T> {
   const reply = await fetch(`${service.ready.url}/api/${path}`, {
     method,
     headers: { 'x-api-key': keys.get(example)!.secret, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+    ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   expect(reply.ok).toBe(true);
   return (await reply.json()) as T;
@@ -105,6 +105,15 @@ const DEEDS: Record<string, () => Promise<void>> = {
     await shows('#boards', 'Garden');
     await submit('#card', { title: 'Dig' });
     await shows('#cards', 'Dig');
+    await page.until(`document.querySelector('#queue').textContent === ''`);
+    // Without a network a card is shown at once, and waits.
+    await page.evaluate(`globalThis.network = fetch; globalThis.fetch = () => Promise.reject(new TypeError('none'))`);
+    await submit('#card', { title: 'Sow' });
+    await shows('#cards', 'Sow');
+    await shows('#queue', '1 not sent yet');
+    await page.evaluate(`globalThis.fetch = globalThis.network`);
+    await page.until(`document.querySelector('#queue').textContent === ''`);
+    expect((await ask<{ data: { count: number } }>('board', 'GET', 'data/cards?count=true')).data.count).toBe(2);
     await signOut();
     await signUp('eve');
     await hides('#cards', 'Dig');

@@ -67,6 +67,11 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     ['import { createCoreClient } from ' + "'@bsvc/client/core';"]: 'an import; test/client/package.test.ts makes it',
     'const stop = api.auth.onChange((user, reason) => {': 'test/client/session-end.test.ts does the same',
   },
+  'offline.md': {
+    ['import { createClient } from ' + "'@bsvc/client';"]:
+      'needs a browser; test/client/deep/offline.test.ts does the same',
+    "const store = openOfflineStore('notes', {": 'needs a browser; test/client/offline.test.ts does the same',
+  },
   'react.md': Object.fromEntries([
     [
       'import { useSyncExternalStore } from ' + "'react';",

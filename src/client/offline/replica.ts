@@ -92,7 +92,8 @@ export function openView(): View {
         }
       }
       for (const [place, document] of laid) {
-        const [, collection, id] = place.split('/') as [string, string, string];
+        const [collection = '', ...parts] = place.slice(2).split('/');
+        const id = parts.join('/');
         if (document) of(collection).set(id, document);
         else of(collection).delete(id);
         collections.add(collection);

@@ -72,6 +72,8 @@ export async function openLocalSession(name: string, given: SessionParts): Promi
   const waits = openWaits(() => lead());
   let isLeading = false;
   let isOpen = false;
+  /** It is watched whether another tab sends what this one has queued. */
+  let isArmed = false;
 
   const fault = (error: unknown): void => {
     if (!signal.aborted) tell({ type: 'fault', message: String(error) });
@@ -146,7 +148,9 @@ export async function openLocalSession(name: string, given: SessionParts): Promi
         await copies.makeRoom();
         await store.commit(build);
       });
-      if (!isLeading) void waits.until(() => !isStored());
+      if (isLeading || isArmed) return;
+      isArmed = true;
+      void waits.until(() => !isStored()).then(() => (isArmed = false));
     },
     send,
     close(isWiped) {

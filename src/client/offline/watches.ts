@@ -131,7 +131,8 @@ export function openWatches(plain: Plain, tools: Tools, current: () => Promise<L
         setTimeout(() => {
           const all = new Set(changed);
           changed.clear();
-          for (const each of watches) if (all.has(each.of)) each.look();
+          // What one of them throws disturbs nobody else.
+          for (const each of watches) if (all.has(each.of)) queueMicrotask(() => each.look());
         });
       }
       changed.add(collection);

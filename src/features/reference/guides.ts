@@ -52,7 +52,8 @@ const GUIDE_GROUPS: Readonly<Record<string, readonly Guide[]>> = {
       title: 'Realtime: change feed and subscriptions',
       words: 'realtime, subscribe, websocket, sse, server-sent events, eventsource, live, live list, latest, polling',
     },
-    { name: 'client', title: 'TypeScript client', words: 'openapi, typescript, types, sdk, javascript, offline' },
+    { name: 'client', title: 'TypeScript client', words: 'openapi, typescript, types, sdk, javascript' },
+    { name: 'offline', title: 'Offline', words: 'offline, local-first, sync, indexeddb, pwa, conflicts' },
     { name: 'react', title: 'React, Next.js, React Native', words: 'vue, svelte, expo, ssr, hooks' },
     {
       name: 'own-server',
