@@ -263,32 +263,33 @@ function TargetFields({ form }: { form: Pick<ReturnType<typeof useForm<Target>>,
   );
 }
 
-function NewHook({
-  base,
-  onClose,
-  onSecret,
-}: {
-  base: Address<'/api/projects/{projectId}/hooks'>;
+interface Closing {
   onClose: () => void;
   onSecret: (secret: string) => void;
-}) {
-  const form = useForm<Pick<Hook, 'event' | 'onFailure'>>({ event: '', onFailure: 'refuse' });
-  const target = useForm(NO_TARGET);
+}
+
+/** Shows the secret that signs the calls of an address, once. */
+const closeWith =
+  ({ onClose, onSecret }: Closing) =>
+  ({ secret }: { secret: string | null }): void => {
+    if (secret !== null) onSecret(secret);
+    onClose();
+  };
+
+function NewHook({ base, ...closing }: { base: Address<'/api/projects/{projectId}/hooks'> } & Closing) {
+  const form = useForm<Pick<Hook, 'event' | 'onFailure'> & Target>({ event: '', onFailure: 'refuse', ...NO_TARGET });
   const { event, onFailure } = form.values;
-  const body = { event: event.trim(), onFailure, ...sentTarget(target.values) };
+  const body = { event: event.trim(), onFailure, ...sentTarget(form.values) };
   return (
     <DrawerForm
       title="Add a hook"
       action="Add the hook"
       requests={[prepare('POST', base, { body })]}
       done="The hook is added"
-      isDirty={form.isDirty || target.isDirty}
-      mayGo={event !== '' && target.values[target.values.place] !== ''}
-      onDone={(answer) => {
-        if (answer.secret !== null) onSecret(answer.secret);
-        onClose();
-      }}
-      onClose={onClose}
+      isDirty={form.isDirty}
+      mayGo={event !== '' && form.values[form.values.place] !== ''}
+      onDone={closeWith(closing)}
+      onClose={closing.onClose}
     >
       <Field
         label="Event"
@@ -298,7 +299,7 @@ function NewHook({
         hint="<collection>.create, .update or .delete; users.signup, users.login or users.deliver."
         {...form.at('event')}
       />
-      <TargetFields form={target} />
+      <TargetFields form={form} />
       <Choice
         label="When the handler fails"
         choices={[
@@ -311,23 +312,14 @@ function NewHook({
   );
 }
 
-function NewSchedule({
-  base,
-  onClose,
-  onSecret,
-}: {
-  base: Address<'/api/projects/{projectId}/schedules'>;
-  onClose: () => void;
-  onSecret: (secret: string) => void;
-}) {
-  const form = useForm<Pick<Schedule, 'name' | 'cron' | 'timeZone' | 'missed'>>({
-    ...{ name: '', cron: '', timeZone: 'UTC', missed: 'once' },
+function NewSchedule({ base, ...closing }: { base: Address<'/api/projects/{projectId}/schedules'> } & Closing) {
+  const form = useForm<Pick<Schedule, 'name' | 'cron' | 'timeZone' | 'missed'> & Target>({
+    ...{ name: '', cron: '', timeZone: 'UTC', missed: 'once', ...NO_TARGET },
   });
-  const target = useForm(NO_TARGET);
   const { name, cron, timeZone, missed } = form.values;
   const body = {
     ...{ name: name.trim(), cron: cron.trim(), timeZone: timeZone.trim(), missed },
-    ...sentTarget(target.values),
+    ...sentTarget(form.values),
   };
   return (
     <DrawerForm
@@ -335,13 +327,10 @@ function NewSchedule({
       action="Add the schedule"
       requests={[prepare('POST', base, { body })]}
       done="The schedule is added"
-      isDirty={form.isDirty || target.isDirty}
-      mayGo={name !== '' && cron !== '' && target.values[target.values.place] !== ''}
-      onDone={(answer) => {
-        if (answer.secret !== null) onSecret(answer.secret);
-        onClose();
-      }}
-      onClose={onClose}
+      isDirty={form.isDirty}
+      mayGo={name !== '' && cron !== '' && form.values[form.values.place] !== ''}
+      onDone={closeWith(closing)}
+      onClose={closing.onClose}
     >
       <Field label="Name" required autocomplete="off" placeholder="nightly" {...form.at('name')} />
       <Field
@@ -353,7 +342,7 @@ function NewSchedule({
         {...form.at('cron')}
       />
       <Field label="Time zone" required autocomplete="off" placeholder="Europe/Berlin" {...form.at('timeZone')} />
-      <TargetFields form={target} />
+      <TargetFields form={form} />
       <Choice
         label="Missed runs"
         choices={[
