@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { ConfigError, loadConfig, SETTINGS, type SettingName } from '../src/config/config.js';
+import { ConfigError, loadConfig, type SettingName } from '../src/config/config.js';
+import { SETTINGS } from '../src/config/settings.js';
 import { databaseInAddress } from '../src/config/setting-readers.js';
 import { openTempDir } from './helpers/temp-dir.js';
 

@@ -3,11 +3,11 @@ import { parseEnv } from 'node:util';
 import {
   deriveConfig,
   loadConfig,
-  SETTINGS,
   type Config,
   type ConfigLayer,
   type SettingSource,
 } from '../../src/config/config.js';
+import { SETTINGS } from '../../src/config/settings.js';
 import { AppError } from '../../src/errors.js';
 import { readTextFileSync } from '../../src/text.js';
 import { findNearest } from '../../src/platform/nearest.js';

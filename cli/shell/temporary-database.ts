@@ -1,6 +1,6 @@
 import type { App } from '../../src/app.js';
 import { loadConfig, type Config } from '../../src/config/config.js';
-import { STORE_SETTINGS } from '../../src/config/store-settings.js';
+import { STORE_SETTINGS } from '../../src/config/settings.js';
 import { inWorkFolder } from '../../src/platform/processes/work-folder.js';
 import type { Context } from './context.js';
 

@@ -1,28 +1,9 @@
 import { AppError } from '../errors.js';
 import { readTextFileSync } from '../text.js';
-import { ACCESS_SETTINGS } from './access-settings.js';
-import { BACKUP_SETTINGS } from './backup-settings.js';
 import { CONSTANTS, deriveConstants } from './constants.js';
-import { DOCUMENT_SETTINGS } from './document-settings.js';
-import { FILE_SETTINGS } from './file-settings.js';
-import { HTTP_SETTINGS } from './http-settings.js';
-import { MAIL_SETTINGS } from './mail-settings.js';
-import { PROCESS_SETTINGS } from './process-settings.js';
-import { STORE_SETTINGS } from './store-settings.js';
 import type { Setting } from './setting.js';
+import { SETTINGS } from './settings.js';
 import { listContradictions } from './setting-readers.js';
-
-/** The settings of the service: the guide's list, `bsvc settings` and loadConfig are made from this list. */
-export const SETTINGS = {
-  ...STORE_SETTINGS,
-  ...HTTP_SETTINGS,
-  ...ACCESS_SETTINGS,
-  ...DOCUMENT_SETTINGS,
-  ...FILE_SETTINGS,
-  ...MAIL_SETTINGS,
-  ...BACKUP_SETTINGS,
-  ...PROCESS_SETTINGS,
-};
 
 type Settings = typeof SETTINGS;
 type ValueOf<S extends Setting<unknown>> = ReturnType<S['read']> | Extract<S['default'], null>;

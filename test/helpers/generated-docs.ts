@@ -3,7 +3,7 @@ import { format, resolveConfig } from 'prettier';
 import { GROUPS } from '../../cli/commands/index.js';
 import type { CommandNode } from '../../cli/shell/command.js';
 import { buildProgram } from '../../cli/run.js';
-import { SETTINGS } from '../../src/config/config.js';
+import { SETTINGS } from '../../src/config/settings.js';
 import { RETAINED_DATA } from '../../cli/doctor/retained-data.js';
 
 const MADE = '<!-- made by npm run docs -->';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMANDS } from '../../cli/commands/index.js';
 import type { CommandNode } from '../../cli/shell/command.js';
-import { SETTINGS } from '../../src/config/config.js';
+import { SETTINGS } from '../../src/config/settings.js';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
