@@ -12,9 +12,6 @@ export interface Followed<T> {
   error: ApiError | undefined;
 }
 
-/** Which documents, as `follow.set` takes them. */
-export type UseFollowOptions<P, N, K extends string, R extends string> = Omit<FollowOptions<P, N, K, R>, 'since'>;
-
 /** The user who is signed in; null when nobody is, and on a server. Renders again when that changes. */
 export function useUser<P>({ auth }: Client<P>): Client<P>['auth']['user'] {
   const subscribe = useMemo(() => (listener: () => void) => auth.onChange(() => listener()), [auth]);
@@ -28,7 +25,11 @@ export function useFollow<
   N extends CollectionName<P>,
   K extends FieldName<P, N> = never,
   R extends RefPath<P, N> = never,
->(client: Client<P>, collection: N, options: UseFollowOptions<P, N, K, R> = {}): Followed<Shown<P, N, K, R>[]> {
+>(
+  client: Client<P>,
+  collection: N,
+  options: Omit<FollowOptions<P, N, K, R>, 'since'> = {},
+): Followed<Shown<P, N, K, R>[]> {
   const key = JSON.stringify([collection, options]);
   const store = useMemo(
     () =>

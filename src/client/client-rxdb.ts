@@ -16,6 +16,7 @@ export interface Checkpoint {
 export interface ReplicateOptions<P, N extends CollectionName<P>, T> extends Partial<
   Omit<ReplicationOptions<T, Checkpoint>, 'collection' | 'deletedField' | 'pull' | 'push'>
 > {
+  /** One without an offline store: that is what RxDB is. */
   client: Client<P>;
   /** The collection of the project. */
   name: N;

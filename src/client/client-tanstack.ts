@@ -47,7 +47,7 @@ export function bsvcCollectionOptions<P, N extends CollectionName<P>>({
           gone.add(id);
           if (shown.delete(id)) write({ type: 'delete', key: id });
           // The stream may be behind the answer to an own change.
-        } else if (!(versions.get(id)! >= document.updatedAt)) {
+        } else if (!(versions.get(id)! > document.updatedAt)) {
           versions.set(id, document.updatedAt as string);
           write({ type: shown.has(id) ? 'update' : 'insert', value: document });
           shown.add(id);

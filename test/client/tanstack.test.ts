@@ -4,6 +4,7 @@ import { bsvcCollectionOptions, newId } from '../world/client-tanstack.js';
 import { type Client, createClient, type UntypedProject } from '../world/client.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
+import { openDevice as openOfflineDevice } from '../helpers/offline-device.js';
 import { openTestNetwork } from '../helpers/offline-fetch.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -152,6 +153,32 @@ describe('a collection of TanStack DB', () => {
     network.isOn = true;
     await server.collection('tasks').update(_id, { title: 'b' });
     await shows('b');
+  });
+
+  it('stores what is changed without a network, with a client that has a local database', async () => {
+    const of = nextTest();
+    const { _id } = await server.collection('tasks').insert({ of, title: 'a' });
+    const device = openOfflineDevice(test.url, shop.secret, 'TanStack DB');
+    const tasks = createCollection(bsvcCollectionOptions({ client: device.api, name: 'tasks', filter: { of } }));
+    closers.push(async () => device.kill());
+    closers.push(() => tasks.cleanup());
+    await tasks.preload();
+    device.network = 'down';
+    const added = newId();
+    await tasks.insert({ _id: added, of, title: 'b' }).isPersisted.promise;
+    for (const title of ['c', 'd']) {
+      await tasks.update(_id, (draft) => void Object.assign(draft, { title })).isPersisted.promise;
+      expect(tasks.get(_id)).toMatchObject({ title });
+    }
+    await tasks.delete(added).isPersisted.promise;
+    expect(tasks.toArray.map(({ title }) => title as string)).toEqual(['d']);
+    device.network = 'up';
+    await eventually('it is sent', async () => {
+      await device.store.send();
+      return device.store.pending === 0;
+    });
+    expect(await stored(of)).toMatchObject([{ _id, title: 'd' }]);
+    expect(tasks.toArray.map(({ title }) => title as string)).toEqual(['d']);
   });
 
   it('shows nobody else’s documents after a sign-out', async () => {
