@@ -125,6 +125,29 @@ describe('a followed document that is populated', () => {
     expect(bob.text()).not.toContain(SECRET_NOTE);
   });
 
+  it('shows it no longer to who has lost the right to read it, within the look at tokens', async () => {
+    const text = (name: string) => ({ name, type: 'String' as const });
+    await build('members', { fields: [text('user'), text('team')], rules: 'server-only' });
+    await build('plans', {
+      fields: [text('team'), text('text')],
+      rules: { read: 'doc.team in members[user = user.id].team' },
+    });
+    await build('tasks', { fields: [{ name: 'plan', type: 'Ref', ref: 'plans' }], rls: null });
+    const member = await send('post', 'members', { user: ANN, team: 'a' });
+    const plan = await send('post', 'plans', { team: 'a', text: 'of the team' });
+    const task = await send('post', 'tasks', { plan });
+    const [ann, bob] = await Promise.all(
+      [ANN, BOB].map((user) => follow({ collection: 'tasks', populate: ['plan'], limit: 3 }, signedIn(user))),
+    );
+    expect([ann, bob].map((client) => shownOf(client!, task, 'plan'))).toEqual(['of the team', plan]);
+    await send('delete', `members/${member}`);
+    await eventually('the id alone', () => shownOf(ann!, task, 'plan') === plan);
+    await send('patch', `plans/${plan}`, { text: 'of others' });
+    await send('post', 'members', { user: BOB, team: 'a' });
+    await eventually('the new member is shown it', () => shownOf(bob!, task, 'plan') === 'of others');
+    expect(ann!.text()).not.toContain('of others');
+  });
+
   it.each([
     [{ populate: ['title'] }, 400, 'populate: "title" is not a declared Ref field'],
     [{ filter: 'populate=board' }, 400, 'populate is no filter: it stands beside it'],

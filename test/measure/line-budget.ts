@@ -41,7 +41,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/packaging': 250,
   'src/platform': 8800,
   test: 1175,
-  'test/api': 38900,
+  'test/api': 38950,
   'test/bench': 4300,
   'test/cli': 10150,
   'test/client': 5010,

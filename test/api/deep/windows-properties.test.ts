@@ -7,6 +7,8 @@ import { signAccessToken } from '../../world/users.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { buildMemberWorld } from '../../helpers/member-world.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { openStreamClient, type StreamClient } from '../../helpers/event-stream.js';
+import { measureHeldMemory } from '../../helpers/held-memory.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openRandom, type Random } from '../../helpers/random.js';
 import { openSeed } from '../../helpers/seed.js';
@@ -183,6 +185,31 @@ describe('followers of windows', () => {
     },
     240_000,
   );
+
+  it('are held once for all who follow the same', async () => {
+    const fields = [{ name: 'title', type: 'String' as const }];
+    const { name } = await buildCollection(test.app, owner.project, { name: 'held', fields });
+    await setChanges(test.app, owner.project._id, name, { on: true });
+    const titles = Array.from({ length: 300 }, (_, n) => ({ title: `${n} `.padEnd(250, 'long ') }));
+    for (const part of [0, 100, 200]) {
+      const bulk = supertest(test.server).post(`/api/data/${name}/bulk`).set(secret());
+      expect((await bulk.send(titles.slice(part, part + 100))).status).toBe(201);
+    }
+    const window = { collection: name, limit: 300, sort: 'title', since: 'now' };
+    const clients: StreamClient[] = [];
+    const open = async (subscriptions: object[]): Promise<void> => {
+      const client = await openStreamClient(test, { headers: secret(), body: { subscriptions } });
+      clients.push(client);
+      for (const n of subscriptions.keys()) await client.until(({ event, data }) => event === 'ready' && data.n === n);
+    };
+    await open([window]);
+    const before = measureHeldMemory();
+    for (let n = 0; n < 10; n++) await open(Array.from({ length: 50 }, () => window));
+    const each = (measureHeldMemory() - before) / 500;
+    for (const client of clients) client.close();
+    // 300 titles alone would be 75,000 bytes; a follower with its client in this process is a few thousand.
+    expect(each).toBeLessThan(30_000);
+  });
 
   it('show what their user may list by a set that changes too', async () => {
     const random = openRandom(SEED).fork('sets');

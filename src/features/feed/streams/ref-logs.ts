@@ -1,5 +1,4 @@
 import type { App } from '../../../app.js';
-import { AppError } from '../../../errors.js';
 import { hintOf, type LogPosition } from '../../changes/change-log.js';
 import { findCollection } from '../../collections/collection-store.js';
 import { readRefNews, type FollowedRef, type FollowedRefs, type RefNews } from '../populating.js';
@@ -49,9 +48,9 @@ export class RefLogs {
 async function findNews(app: App, { ref, at }: FollowedLog): Promise<RefNews | null> {
   try {
     return await readRefNews(app, ref, at);
-  } catch (error) {
-    if (error instanceof AppError && error.code === 'CURSOR_EXPIRED') return null;
-    throw error;
+  } catch {
+    // Each follower reads by itself, and meets what is wrong.
+    return null;
   }
 }
 

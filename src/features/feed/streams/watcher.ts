@@ -369,12 +369,13 @@ export class Watcher {
   async #resend(group: Group, rows: readonly SharedChange[], news: ReadonlyMap<string, RefNews | null>): Promise<void> {
     const refs = group.refsAfter(news);
     const { window } = group;
+    // By the rules and the filter as they are met now: a change that is not told yet may have taken it away.
+    const shown = rows.filter(({ document }) => group.shows(document!));
     if (window) {
-      for (const row of rows) window.resend(row);
+      for (const row of shown) window.resend(row);
       this.#unsettled.add(group);
       await this.#settleWindows(new Map([[group, refs]]));
     } else {
-      const shown = rows.filter(({ document }) => group.shows(document!));
       const at = placed(this.#position);
       const cursors = { from: () => group.cursorAt(at), to: group.cursorAt({ ...at, refs }) };
       if (shown.length > 0) await this.#deliver(group, shown, cursors, group.placeAt(at), true);

@@ -58,7 +58,7 @@ const PLAIN = new Set(
   data delete description dropFields email events field fields filePath filename filter firstName format from grace html id
   ids ifMatch indexes inviterName keep keyId lastName mfaResetDelay anonymousKeep name op origins ownerField path paths
   allowedDomains pipeline projectId projects providerFromEmail query rawId read redirectUrls redirects region replyTo
-  roles rpId scheduledAt scopes segmentId since subject teamId templateId templateName text to type uniques update
+  roles rpId scheduledAt scopes segmentId since sort subject teamId templateId templateName text to type uniques update
   updateTo username variables`.split(/\s+/),
 );
 
