@@ -50,6 +50,8 @@ const CORE = [
   'mail',
   'core',
 ];
+/** With what its declarations name. */
+const OFFLINE = ['offline/change', 'offline/replica', 'offline/sender', 'client-offline'];
 const WITH_STREAMS = [...CORE, 'stream', 'document-set', 'follow', 'client'];
 
 rmSync(OUT, { recursive: true, force: true });
@@ -57,17 +59,18 @@ mkdirSync(OUT, { recursive: true });
 const files = {
   'client.js': await bundle('client', 'esm'),
   'client.cjs': await bundle('client', 'cjs'),
-  'client.d.ts': declare(WITH_STREAMS),
+  'client.d.ts': declare(WITH_STREAMS, ['createClient', 'ApiError']),
   'client-accounts.js': await bundle('client-accounts', 'esm', 'auth'),
   'client-tabs.js': await bundle('client-tabs', 'esm'),
   'core.js': await bundle('core', 'esm'),
   'core.cjs': await bundle('core', 'cjs'),
-  'core.d.ts': declare(CORE),
+  'core.d.ts': declare(CORE, ['createCoreClient', 'ApiError']),
 };
 for (const name of ADAPTERS) {
   files[`client-${name}.js`] = await bundle(`client-${name}`, 'esm');
   files[`client-${name}.d.ts`] = declareAlone(`client-${name}`);
 }
+files['client-offline.d.ts'] = declare(OFFLINE, ['openOfflineStore']);
 // TypeScript takes the declarations of a CommonJS module from a file of their own.
 for (const name of ['client', 'core']) files[`${name}.d.cts`] = files[`${name}.d.ts`];
 files['package.json'] = describe();
@@ -102,8 +105,8 @@ async function bundle(name, format, folder = '') {
   return text;
 }
 
-/** The declarations of several modules as those of one: those that users of the last one meet. */
-function declare(modules) {
+/** The declarations of several modules as those of one: `roots`, and those that they name. */
+function declare(modules, roots) {
   const declarations = new Map();
   for (const name of modules) {
     const file = ts.createSourceFile(`${name}.ts`, declarationsOf(name), ts.ScriptTarget.ES2022);
@@ -118,8 +121,7 @@ function declare(modules) {
     met.add(name);
     for (const [word] of text.replace(/\/\*\*[^]*?\*\//g, '').matchAll(/[A-Za-z]\w*/g)) meet(word);
   };
-  meet(modules === CORE ? 'createCoreClient' : 'createClient');
-  meet('ApiError');
+  roots.forEach(meet);
   const shown = [...declarations]
     .filter(([name]) => met.has(name))
     .map(([, text]) => text.replace(/^(interface|type)/m, 'export $1'));

@@ -19,6 +19,26 @@ beforeAll(async () => {
 });
 afterAll(() => dir.remove());
 
+/** What the local database takes, and one mistake a line. */
+const OFFLINE = `import { createClient } from '@bsvc/client';
+import { openOfflineStore } from '@bsvc/client/offline';
+const store = openOfflineStore('notes', {
+  collections: ['notes'],
+  onConflict: ({ mine, theirs, base }) => (theirs.updatedAt === base.updatedAt ? mine : undefined),
+});
+export const api = createClient({ url: '', key: '', offline: store });
+store.onEvent((event) => {
+  if (event.type === 'conflict') return event.theirs._id.length;
+  return event.type === 'queue' ? event.pending + store.pending : event.type === 'refused' && event.error.status;
+});
+// @ts-expect-error
+store.onEvent((event) => event.type === 'nothing');
+// @ts-expect-error
+openOfflineStore(1);
+// @ts-expect-error
+createClient({ url: '', key: '', offline: 'notes' });
+`;
+
 const write = (name: string, text: string): string => {
   const path = join(dir.path, name);
   writeFileSync(path, text);
@@ -72,29 +92,34 @@ describe('the package of the client', () => {
   it.each([
     { resolution: 'Node16' as const, names: ['use.cts', 'use.mts'] },
     { resolution: 'Bundler' as const, names: ['use.ts'] },
-  ])('has types for $names as $resolution resolves them', ({ resolution, names }) => {
-    const text = `import { createClient } from '@bsvc/client';
+    { resolution: 'Bundler' as const, names: ['offline.ts'], text: OFFLINE },
+  ])(
+    'has types for $names as $resolution resolves them',
+    ({ resolution, names, text }: { resolution: 'Node16' | 'Bundler'; names: string[]; text?: string }) => {
+      const types = `import { createClient } from '@bsvc/client';
       export const api = createClient({ url: 'http://127.0.0.1', key: 'pk_live_x' });`;
-    const program = ts.createProgram(
-      names.map((name) => write(name, text)),
-      {
-        module: resolution === 'Node16' ? ts.ModuleKind.Node16 : ts.ModuleKind.ESNext,
-        moduleResolution: ts.ModuleResolutionKind[resolution],
-        target: ts.ScriptTarget.ES2022,
-        lib: ['lib.es2022.d.ts', 'lib.dom.d.ts'],
-        types: [],
-        strict: true,
-        noEmit: true,
-        skipLibCheck: false,
-        skipDefaultLibCheck: true,
-      },
-    );
-    expect(ts.getPreEmitDiagnostics(program).map(({ messageText }) => messageText)).toEqual([]);
-  });
+      const program = ts.createProgram(
+        names.map((name) => write(name, text ?? types)),
+        {
+          module: resolution === 'Node16' ? ts.ModuleKind.Node16 : ts.ModuleKind.ESNext,
+          moduleResolution: ts.ModuleResolutionKind[resolution],
+          target: ts.ScriptTarget.ES2022,
+          lib: ['lib.es2022.d.ts', 'lib.dom.d.ts'],
+          types: [],
+          strict: true,
+          noEmit: true,
+          skipLibCheck: false,
+          skipDefaultLibCheck: true,
+        },
+      );
+      expect(ts.getPreEmitDiagnostics(program).map(({ messageText }) => messageText)).toEqual([]);
+    },
+  );
 });
 
 describe('the adapters of the package', () => {
   it.each([
+    { name: 'offline', exports: ['Conflict', 'OfflineEvent', 'openOfflineStore'], peers: [], limit: 8192 },
     { name: 'react', exports: ['useDocument', 'useFollow', 'useUser'], peers: ['react'], limit: 1024 },
     { name: 'rxdb', exports: ['newId', 'replicateBsvc'], peers: ['rxdb/plugins/replication'], limit: 2048 },
     { name: 'tanstack', exports: ['bsvcCollectionOptions', 'newId'], peers: [], limit: 2048 },
