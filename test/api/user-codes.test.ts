@@ -239,7 +239,7 @@ describe('mails to end users', () => {
     await client.post('/request-password-reset', { email });
     await drainJobs(test.app);
     const [reset, verification] = await listOutbox(test.app, { to: email });
-    expect(verification!.subject).toMatch(/^Confirm your e-mail address for Book shop: \d{6}$/);
+    expect(verification!.subject).toMatch(/^Confirm your email address for Book shop: \d{6}$/);
     expect(verification!.html).toContain('<strong>');
     expect(reset!.subject).toBe('Reset your password for Book shop');
     expect(reset!.text).toMatch(/Your code is \d{6}\..* 5 minutes/);
@@ -249,6 +249,6 @@ describe('mails to end users', () => {
     const { email } = await signUp();
     await drainJobs(test.app);
     const [log] = await mailLogStore(test.app).find({ to: email }).toArray();
-    expect(log!.subject).toBe('Confirm your e-mail address for Book shop: ••••••');
+    expect(log!.subject).toBe('Confirm your email address for Book shop: ••••••');
   });
 });

@@ -190,8 +190,12 @@ export async function findCode(
     open && {
       userId: open.userId ?? null,
       async spend() {
-        const isOpen = { _id: open._id, codeHash: open.codeHash };
-        return (await codeStore(app).updateOne(isOpen, { $set: SPENT })).modifiedCount === 1;
+        let isSpent = false;
+        await changeCode(app, open._id, (known) => {
+          isSpent = known.codeHash === open.codeHash;
+          return isSpent ? { ...known, ...SPENT } : known;
+        });
+        return isSpent;
       },
     }
   );
