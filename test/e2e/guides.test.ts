@@ -57,6 +57,10 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     ['import { createCollection, eq, useLiveQuery } from ' + "'@tanstack/react-db';"]:
       'needs TanStack DB; test/client/tanstack.test.ts does the same',
   },
+  'rules.md': {
+    'format: bsvc-rules/1': 'templates/examples has whole files; test/e2e runs them',
+    '$ bsvc rules test rules.test.yaml': 'of the file above',
+  },
   'realm.md': { '// notes.mjs': 'needs RxDB; test/client/rxdb.test.ts does the same' },
   'auth.md': {
     '$ bsvc user social google --client-id 1234.apps.googleusercontent.com \\': 'needs an account at Google',
@@ -74,19 +78,11 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'react.md': Object.fromEntries([
     [
-      'import { useSyncExternalStore } from ' + "'react';",
-      'test/client/deep/react-user.test.ts does the same in React',
-    ],
-    [
       'import { createClient } from ' + "'@bsvc/client';",
       'needs React; test/client/deep/react-user.test.ts does the same',
     ],
     ['// lib/api.js', 'needs Next.js; test/client/platforms.test.ts has clients with a token'],
     ['// app/notes/page.js', 'needs Next.js; test/client/platforms.test.ts has clients with a token'],
-    [
-      '// in the browser: after each sign-in, and before the token expires (15 minutes unless set)',
-      'needs the server of the next example',
-    ],
     ['// app/session/route.js', 'needs Next.js'],
     [
       'import AsyncStorage from ' + "'@react-native-async-storage/async-storage';",
@@ -103,7 +99,6 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'a part of a program; test/e2e/engine-package.test.ts has a whole one',
   },
   'own-code.md': { '{': 'what is sent; test/api/hooks.test.ts reads such calls' },
-  'scale.md': { 'livenessProbe:': 'configuration of another program' },
   'first-app.md': {
     'python3 -m http.server 5173 --bind 127.0.0.1': 'test/cli/first-minutes.test.ts serves the page itself',
   },
