@@ -17,7 +17,6 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'files.md': {
     'BSVC_S3_URL=s3://KEY:SECRET@s3.amazonaws.com/my-bucket?region=eu-central-1': 'needs an account at a provider',
     'bsvc byok bucket set --project shop --bucket shop-files --region auto \\': 'needs an account at a provider',
-    '[': 'a rule for the provider’s console; test/e2e/browser-upload.test.ts has a bucket that keeps such rules',
   },
   'backup.md': {
     'BSVC_BACKUP_TO=/var/backups/bsvc': 'the schedule has tests of its own, with a clock that can be moved',
