@@ -6,6 +6,17 @@ import { readExamples, readGuides } from '../helpers/guide-examples.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
 const ROOT = join(import.meta.dirname, '../..');
+/** What the guide says of mongoose: it connects to the same address. */
+const MONGOOSE = `
+import mongoose from 'mongoose';
+test('mongoose: schemas, populate', async () => {
+  const Customer = mongoose.model('Customer', new mongoose.Schema({ name: String }));
+  const customer = { type: mongoose.Types.ObjectId, ref: 'Customer' };
+  const Order = mongoose.model('Order', new mongoose.Schema({ number: Number, customer }));
+  await Order.create({ number: 3, customer: await Customer.create({ name: 'Ada' }) });
+  assert.equal((await Order.findOne({ number: 3 }).populate('customer')).customer.name, 'Ada');
+});
+`;
 const GUIDE = readExamples(readGuides().get('mongodb-for-tests.md')!);
 
 /** What somebody writes who has the package alone: every kind of call, those that start a thread or a process too. */
@@ -106,7 +117,13 @@ describe('the package of the engine, installed outside of this checkout', () => 
     link('mongoose');
     const { file, text } = GUIDE.find(({ file: name }) => name === 'orders-test.mjs')!;
     const inside = GUIDE.find(({ text: other }) => other.startsWith('const orders = engine.db('))!.text;
-    writeFileSync(join(dir.path, file!), `${text}\ntest('in the process', async () => {\n${inside}});\n`);
+    const connected = text
+      .replace('client = await MongoClient.connect(uri);', "$&\n  await mongoose.connect(uri, { dbName: 'shop' });")
+      .replace('await client.close();', 'await mongoose.disconnect();\n  $&');
+    writeFileSync(
+      join(dir.path, file!),
+      `${connected}\ntest('in the process', async () => {\n${inside}});\n${MONGOOSE}`,
+    );
     const told = execFileSync(process.execPath, ['--test', '--test-reporter=tap', file!], {
       cwd: dir.path,
       encoding: 'utf8',
