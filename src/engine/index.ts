@@ -207,8 +207,7 @@ export function openEngine(options: EngineOptions): Engine {
     core.cursors.closeAll();
     await readers?.close();
     // What clients of the listeners have begun, such as the building of an index, ends with the next write it asks for.
-    storage.queue.close();
-    await Promise.all([...closing, housekeeping]);
+    await Promise.all([storage.queue.close(), ...closing, housekeeping]);
     await storage.close();
   }
 

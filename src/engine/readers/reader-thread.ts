@@ -36,7 +36,7 @@ const port = parentPort!;
 const { dataDir, durability } = workerData as ReaderOptions;
 const storage = openStorage(dataDir, durability);
 // A writer that is ended could leave half a transaction behind.
-storage.queue.close();
+void storage.queue.close();
 // A method of lmdb that its types leave out.
 (storage.environment.store as unknown as { _allocateGetBuffer(half: number): void })._allocateGetBuffer(
   LARGEST_VALUE_BYTES / 2,

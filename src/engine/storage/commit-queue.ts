@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Environment } from './file/environment.js';
 import { failsTransaction, translateStorageError } from './file/translate-error.js';
 import { addEntry, emptySize, type TransactionSize } from './file/preallocation.js';
@@ -12,6 +13,15 @@ interface WriteJob {
   run(): unknown;
   resolve(value: unknown): void;
   reject(error: unknown): void;
+  /** Set when it failed a transaction together with others: it gets one of its own. */
+  isAlone: boolean;
+}
+
+/** A job that was run: how it went is told when the commit that it made, or met, is safe. */
+interface Outcome {
+  readonly job: WriteJob;
+  readonly tell: () => void;
+  readonly commit: number;
 }
 
 /** Hooks around the jobs of a write transaction, inside of it. */
@@ -22,12 +32,17 @@ export interface TransactionHooks {
 }
 
 /**
- * Group commit: everything that was asked to write within a turn of the event loop runs in one LMDB transaction and
- * shares its sync. A promise resolves when its work is committed, so an acknowledged write is never lost.
+ * Group commit: everything that was asked to write within a turn of the event loop, or while the disk takes the commit
+ * before, runs in one LMDB transaction and shares its syncs. A promise resolves when the disk has its work, so an
+ * acknowledged write is never lost. Until then reading goes on, and sees it already.
  */
 export class CommitQueue {
   private readonly waiting: WriteJob[] = [];
-  private scheduled = false;
+  /** Committed, or found to be so, and not yet known to be safe; the oldest first. */
+  private readonly unsafe: Outcome[] = [];
+  private working: Promise<void> | null = null;
+  /** The last commit that this process has made. */
+  private last = -1;
   private startedAt = 0;
   /** What the current transaction has written so far. */
   private size: TransactionSize = emptySize();
@@ -50,13 +65,8 @@ export class CommitQueue {
   write<T>(job: () => T): Promise<T> {
     if (this.closed) return Promise.reject(new Error('the engine is closed'));
     return new Promise<T>((resolve, reject) => {
-      this.waiting.push({ run: job, resolve: resolve, reject });
-      if (!this.scheduled) {
-        this.scheduled = true;
-        setImmediate(() => {
-          this.commit();
-        });
-      }
+      this.waiting.push({ run: job, resolve: resolve, reject, isAlone: false });
+      this.working ??= this.work();
     });
   }
 
@@ -98,61 +108,78 @@ export class CommitQueue {
     return this.size.entries === 0;
   }
 
-  /** Commits what is waiting, then refuses further work. */
-  close(): void {
-    while (this.waiting.length > 0) this.commit();
+  /** Refuses further work; resolves when what is waiting is committed and safe. */
+  async close(): Promise<void> {
     this.closed = true;
+    await this.working;
   }
 
-  private commit(): void {
-    this.scheduled = false;
-    // What was waiting may have been committed by `close`.
-    if (this.waiting.length === 0) return;
+  /** Goes on until nothing waits. It begins in the next turn: what this one asks for comes together. */
+  private async work(): Promise<void> {
+    const { commits } = this.environment;
+    await nextTurn();
+    try {
+      do {
+        const isDone = this.waiting.length > 0 ? this.commit() : this.note();
+        if (!isDone || commits.needsSync(this.last)) await this.environment.sync();
+        else if (this.waiting.length > 0) await nextTurn();
+        this.tellSafe();
+      } while (this.waiting.length > 0 || this.unsafe.length > 0 || commits.needsNote(this.last));
+    } catch (error) {
+      this.fail(error);
+    }
+    this.working = null;
+  }
+
+  /** Notes that the disk has the last commit, which a commit of more does by itself. False: it may not have it. */
+  private note(): boolean {
+    return !this.environment.commits.needsNote(this.last) || this.environment.tryCommit(() => undefined) !== null;
+  }
+
+  /** Commits some of what waits. False, with nothing done: the disk may not have the commit before. */
+  private commit(): boolean {
     const jobs: WriteJob[] = [];
     const outcomes: (() => void)[] = [];
     try {
-      this.transaction(() => {
-        // The store may not run the callback twice, but an aborted attempt must not leave outcomes behind.
-        while (this.waiting.length > 0 && (jobs.length === 0 || !this.expired())) {
+      const last = this.transaction(() => {
+        do {
           const job = this.waiting.shift()!;
           jobs.push(job);
           outcomes.push(this.attempt(job));
-        }
+          if (job.isAlone) return;
+        } while (this.waiting[0]?.isAlone === false && !this.expired());
       });
-      for (const settle of outcomes) settle();
+      if (last === null) return false;
+      this.last = last;
+      for (const [n, job] of jobs.entries()) this.unsafe.push({ job, tell: outcomes[n]!, commit: last });
     } catch (error) {
       this.hooks.aborted();
+      // One job's failure undid a shared transaction: each gets its own, so that only the faulty one fails.
+      if (jobs.length > 1) this.waiting.unshift(...jobs.map((job) => ({ ...job, isAlone: true })));
       // A transaction that cannot even begin cannot for those that wait either: they must not wait for ever.
-      const failed = jobs.length === 0 ? this.waiting.splice(0) : jobs;
-      if (jobs.length > 1) for (const job of jobs) this.commitAlone(job);
-      else for (const job of failed) job.reject(translateStorageError(error, this.environment.path));
+      else this.refuse(jobs.length === 0 ? this.waiting.splice(0) : jobs, error);
     }
-    if (this.waiting.length > 0 && !this.scheduled) {
-      this.scheduled = true;
-      setImmediate(() => {
-        this.commit();
-      });
-    }
+    return true;
   }
 
-  /** One job's failure undid a shared transaction: each gets its own, so that only the faulty one fails. */
-  private commitAlone(job: WriteJob): void {
-    try {
-      let settle: (() => void) | undefined;
-      this.transaction(() => {
-        settle = this.attempt(job);
-      });
-      settle?.();
-    } catch (error) {
-      this.hooks.aborted();
-      job.reject(translateStorageError(error, this.environment.path));
-    }
+  private tellSafe(): void {
+    const { safe } = this.environment.commits;
+    const next = this.unsafe.findIndex(({ commit }) => commit > safe);
+    for (const { tell } of this.unsafe.splice(0, next < 0 ? Infinity : next)) tell();
   }
 
-  private transaction(work: () => void): void {
+  private fail(error: unknown): void {
+    this.refuse([...this.unsafe.splice(0).map(({ job }) => job), ...this.waiting.splice(0)], error);
+  }
+
+  private refuse(jobs: readonly WriteJob[], error: unknown): void {
+    for (const job of jobs) job.reject(translateStorageError(error, this.environment.path));
+  }
+
+  private transaction(work: () => void): number | null {
     this.writing = true;
     try {
-      this.environment.commit(() => {
+      return this.environment.tryCommit(() => {
         this.startedAt = performance.now();
         this.size = emptySize();
         this.hooks.begin();

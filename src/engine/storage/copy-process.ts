@@ -1,7 +1,9 @@
-import { renameSync } from 'node:fs';
+import { closeSync, openSync, readSync, renameSync } from 'node:fs';
 import { open, type RootDatabase } from 'lmdb';
 import { verifyFile } from './checks/verify.js';
+import { readNote, writeNote } from './file/durable-note.js';
 import { STORE_OPTIONS } from './file/environment.js';
+import { numberAt, PageError, readFirstPages, TRANSACTION_AT } from './file/page-layout.js';
 import { syncToDisk } from './sync-to-disk.js';
 
 /** What the process that copies reports when it has ended its work. */
@@ -19,6 +21,7 @@ async function copy(from: string, to: string): Promise<CopyReport> {
     // Page by page, as they are. A compacting copy follows the pages of the tree and crashes on damaged ones.
     await store.backup(to, false);
     await store.close();
+    trustNewest(to);
     let problems = await verifyFile(to);
     if (problems.length > 0) {
       // Without a list of free pages everything may be whole: then the entries get a new one.
@@ -30,6 +33,26 @@ async function copy(from: string, to: string): Promise<CopyReport> {
   } catch (error) {
     const { message, code } = error as NodeJS.ErrnoException;
     return { error: { message, ...(code !== undefined && { code }) } };
+  }
+}
+
+/** A copy has the newest commit alone as a whole, also where the disk did not have it yet. */
+function trustNewest(path: string): void {
+  const file = openSync(path, 'r+');
+  try {
+    const { pageBytes } = readFirstPages(file);
+    const transactions = [0, pageBytes].map((page) => {
+      const bytes = Buffer.alloc(8);
+      readSync(file, bytes, 0, bytes.length, page + TRANSACTION_AT);
+      return numberAt(bytes, 0);
+    });
+    const takenBack = readNote(file, pageBytes)?.takenBack ?? 0;
+    writeNote(file, pageBytes, { transaction: Math.max(...transactions), takenBack });
+  } catch (error) {
+    // Verifying names what is damaged.
+    if (!(error instanceof PageError)) throw error;
+  } finally {
+    closeSync(file);
   }
 }
 

@@ -95,7 +95,7 @@ export function openStorage(
       catalog.refresh();
     },
     async close() {
-      queue.close();
+      await queue.close();
       for (const view of views) view.release();
       await environment.close();
     },

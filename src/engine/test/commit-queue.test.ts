@@ -36,8 +36,7 @@ describe('the commit queue', () => {
     expect(await queue.write(() => 4)).toBe(4);
     broken = true;
     const last = queue.write(() => 5);
-    queue.close();
-    await expect(last).rejects.toThrow('unreadable');
+    await Promise.all([queue.close(), expect(last).rejects.toThrow('unreadable')]);
   });
 
   it('undoes a job that fails after its first change, and nothing of its neighbours', async () => {

@@ -3,6 +3,7 @@ import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { open, type RootDatabase } from 'lmdb';
+import { KNOWS_BOOT } from './durable-note.js';
 import { checkRecord, FORMAT_RECORD } from '../format/format-record.js';
 import { FORMAT_KEY } from '../format/key-spaces.js';
 import { guardReads } from './guard-reads.js';
@@ -14,6 +15,7 @@ import { PageRanges } from './page-ranges.js';
 import { Preallocation, requireCopyRoom, type TransactionSize } from './preallocation.js';
 import { FileReader } from './reader.js';
 import { findRepairer } from './repair-mark.js';
+import { SafeCommits } from './safe-commits.js';
 import { StorageError } from '../storage-error.js';
 import { failedWrite, MAP_BYTES, translateStorageError } from './translate-error.js';
 
@@ -52,10 +54,18 @@ export interface Environment {
   /** The file as pages, to count by. */
   readonly pages: PageRanges;
   /**
-   * Runs the work in one write transaction and commits it; see `LastCommit` for why no other way is safe. Throws
-   * NO_SPACE when the disk may have no room for as much as the work says that it has written.
+   * Runs the work in one write transaction and commits it; see `LastCommit` for why no other way is safe. Returns the
+   * last commit afterwards, which others see from then on, and which a power loss can take until `commits.safe` has
+   * reached it. Null: nothing was done, as the disk may not have the one before; `sync` first. Throws NO_SPACE when the
+   * disk may have no room for as much as the work says that it has written.
    */
+  tryCommit: (work: () => TransactionSize | undefined) => number | null;
+  /** As `tryCommit`, but waits for the disk: for what is done while the file is opened. */
   commit: (work: () => TransactionSize | undefined) => void;
+  /** Has the disk take what is committed. All commits are refused after a failure: who knows what the disk has. */
+  sync(): Promise<void>;
+  /** Which commits the disk has. */
+  readonly commits: SafeCommits;
   /** Refuses all commits from now on with this error, unless an earlier one does already; reading goes on. */
   refuse(error: StorageError): void;
   /** Why commits are refused, null as long as they are not. */
@@ -99,6 +109,7 @@ function openMarked(dataDir: string, path: string, durability: Durability, unmar
     store = open<Buffer, Buffer>({
       ...STORE_OPTIONS,
       path,
+      noSync: KNOWS_BOOT,
       noMetaSync: durability === 'relaxed',
       mapSize: MAP_BYTES,
     });
@@ -110,6 +121,7 @@ function openMarked(dataDir: string, path: string, durability: Durability, unmar
   if (isMainThread) noteLock(dataDir, lockOf(path));
   guardReads(store);
   const lastCommit = new LastCommit(store, path);
+  const commits = new SafeCommits(path, lastCommit, durability === 'full');
   const preallocation = new Preallocation(path, store, isCopied);
   // A thread that is ended would end the locks of its process with the lock file.
   const pages = new PageRanges(path, isMainThread ? () => lastCommit.note() : undefined);
@@ -120,6 +132,7 @@ function openMarked(dataDir: string, path: string, durability: Durability, unmar
     store,
     reader: new FileReader(store),
     pages,
+    commits,
     get refusal() {
       return refusal;
     },
@@ -129,22 +142,37 @@ function openMarked(dataDir: string, path: string, durability: Durability, unmar
     checkPlace: () => {
       placeSeenAt = performance.now();
       if (!lastCommit.isInPlace()) refusal ??= new StorageError('REPLACED', `${path}${REPLACED}`);
+      else if (commits.hasFailed()) refusal ??= failedWrite(path);
     },
-    commit: (work) => {
+    tryCommit: (work) => {
       if (performance.now() - placeSeenAt > PLACE_MS) environment.checkPlace();
       if (refusal !== null) throw refusal;
+      let isDone = false;
       try {
-        lastCommit.follow((state) => {
-          const size = work();
+        lastCommit.follow((last, state) => {
+          isDone = commits.note(last);
+          const size = isDone ? work() : undefined;
           if (size !== undefined) preallocation.ensure(state(), size);
         });
       } catch (error) {
         if (isGivenUp(store)) refusal ??= failedWrite(path, error);
         throw error;
       }
+      return isDone ? lastCommit.read() : null;
+    },
+    commit: (work) => {
+      while (environment.tryCommit(work) === null) commits.syncNow();
+    },
+    sync: async () => {
+      try {
+        await commits.sync();
+      } catch (error) {
+        refusal ??= failedWrite(path, error);
+        throw refusal;
+      }
     },
     catchUp: () => {
-      if (lastCommit.isBehind()) environment.commit(() => undefined);
+      if (lastCommit.isBehind()) environment.tryCommit(() => undefined);
     },
     isTight: () => preallocation.isTight,
     close: async () => {
@@ -158,15 +186,25 @@ function openMarked(dataDir: string, path: string, durability: Durability, unmar
     },
   };
   try {
+    if (isMainThread) recover(environment);
     if (short) readEverything(environment);
     checkFormat(environment);
     refuseRepaired(environment, dataDir);
-    if (isMainThread && !lastCommit.isKnown()) environment.commit(() => undefined);
+    if (isMainThread && !lastCommit.isKnown()) environment.tryCommit(() => undefined);
   } catch (error) {
     void environment.close();
     throw error;
   }
   return environment;
+}
+
+/** Takes back a commit that the disk may have in part, before anything reads it. */
+function recover(environment: Environment): void {
+  try {
+    environment.commits.recover(() => listProcesses(environment).every((pid) => pid === process.pid));
+  } catch (error) {
+    throw translateStorageError(error, environment.path);
+  }
 }
 
 /** After a failed write of a first page LMDB neither reads nor writes any more until the file is opened again. */

@@ -5,6 +5,7 @@ import {
   BRANCH_PAGES_AT,
   LAST_PAGE_AT,
   LEAF_PAGES_AT,
+  MAGIC_AT,
   MAIN_TREE_AT,
   META_BYTES,
   numberAt,
@@ -35,9 +36,9 @@ export interface CommitState {
  * itself. So each compares its id with the file before it does anything, and sets the note right when it is behind.
  */
 export class LastCommit {
-  private readonly file: number;
+  readonly file: number;
+  readonly pageBytes: number;
   private readonly head: Buffer;
-  private readonly pageBytes: number;
   private lockFile: number | undefined;
   /** The data file and its lock file, as they were opened. */
   private readonly identities: readonly (string | null)[];
@@ -48,7 +49,7 @@ export class LastCommit {
     private readonly store: RootDatabase<Buffer, Buffer>,
     private readonly path: string,
   ) {
-    this.file = openSync(path, 'r');
+    this.file = openSync(path, 'r+');
     const first = Buffer.alloc(META_BYTES);
     readSync(this.file, first, 0, META_BYTES, 0);
     this.pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
@@ -56,8 +57,8 @@ export class LastCommit {
     this.identities = this.identify();
   }
 
-  /** Commits the work in one transaction that begins from the last commit, whose state it may ask for. */
-  follow(work: (state: () => CommitState) => void): void {
+  /** Commits the work in one transaction that begins from the last commit: its number, and its state when asked for. */
+  follow(work: (last: number, state: () => CommitState) => void): void {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       let isBehind = false;
       this.store.transactionSync(() => {
@@ -65,7 +66,7 @@ export class LastCommit {
         isBehind = this.store.getWriteTxnId() !== last + 1;
         // Nobody else commits before this transaction ends; one that changes nothing leaves no trace.
         if (isBehind) this.correct(last);
-        else work(() => this.state());
+        else work(last, () => this.state());
       });
       if (!isBehind) return;
     }
@@ -94,6 +95,22 @@ export class LastCommit {
     return this.note() < this.read();
   }
 
+  /**
+   * Makes the commit before the last one the last again, and returns it; inside a transaction that writes nothing, and
+   * before anybody reads. Both first pages then say the same, so it does not matter which one a reader begins from.
+   */
+  takeBack(): number {
+    this.read();
+    const { file, head, newestAt, pageBytes } = this;
+    const beforeAt = pageBytes - newestAt;
+    const before = numberAt(head, beforeAt + TRANSACTION_AT);
+    const meta = Buffer.from(head.subarray(beforeAt + MAGIC_AT, beforeAt + META_BYTES));
+    meta.writeBigUInt64LE(BigInt(Math.max(before - 1, 0)), TRANSACTION_AT - MAGIC_AT);
+    writeSync(file, meta, 0, meta.length, newestAt + MAGIC_AT);
+    this.correct(before);
+    return before;
+  }
+
   /** Whether this file and its lock file, and no others, lie at their paths. */
   isInPlace(): boolean {
     const [file, lock] = this.identify();
@@ -110,7 +127,8 @@ export class LastCommit {
     if (this.lockFile !== undefined) closeSync(this.lockFile);
   }
 
-  private read(): number {
+  /** The last commit, as the file has it. */
+  read(): number {
     readSync(this.file, this.head, 0, this.head.length, 0);
     const first = numberAt(this.head, TRANSACTION_AT);
     const second = numberAt(this.head, this.pageBytes + TRANSACTION_AT);

@@ -1,4 +1,5 @@
 import { readSync } from 'node:fs';
+import { isDoubtful, readNote } from './durable-note.js';
 
 // How LMDB lays out its file, in the version that lmdb carries (data version 2).
 export const HEADER_BYTES = 24;
@@ -100,18 +101,24 @@ export function readMetaState(metas: Buffer, at: number): MetaState {
 export const MAX_READS = 100;
 
 /**
- * The meta page of the newest commit that was written to the end, by the rule by which LMDB begins: of two meta pages
- * that with the later transaction. Throws PageError when one of them is none.
+ * The meta page of the newest commit that was written to the end: of two meta pages that with the later transaction, by
+ * which LMDB begins, or the other one where opening the file takes that back (`LastCommit.recover`). Throws PageError
+ * when one of them is none.
  */
 export function readFirstPages(file: number): { pageBytes: number; newest: Buffer } {
   const first = Buffer.alloc(META_BYTES);
   const second = Buffer.alloc(META_BYTES);
   readSync(file, first, 0, META_BYTES, 0);
   const pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
-  if (pageBytes >= 512 && pageBytes <= 0x10000) readSync(file, second, 0, META_BYTES, pageBytes);
+  const hasPages = pageBytes >= 512 && pageBytes <= 0x10000;
+  // Before the pages: a process that opens the file now takes the commit back first, then writes a new note.
+  const note = hasPages ? readNote(file, pageBytes) : null;
+  readSync(file, first, 0, META_BYTES, 0);
+  if (hasPages) readSync(file, second, 0, META_BYTES, pageBytes);
   if (!isMeta(first) || !isMeta(second)) throw new PageError('its first two pages are not those of a data file');
   const isSecond = numberAt(second, TRANSACTION_AT) > numberAt(first, TRANSACTION_AT);
-  return { pageBytes, newest: isSecond ? second : first };
+  const [newest, before] = isSecond ? [second, first] : [first, second];
+  return { pageBytes, newest: isDoubtful(note, numberAt(newest, TRANSACTION_AT)) ? before : newest };
 }
 
 function isMeta(page: Buffer): boolean {

@@ -64,8 +64,8 @@ export function translateStorageError(error: unknown, path: string, ns: string |
 const DISK_ERROR =
   'the disk reports an input/output error. Look at it and at the log of the system; writes go on when it writes again.';
 
-/** The error after a write whose failure makes LMDB give the file up in this process. */
-export function failedWrite(path: string, cause: unknown): StorageError {
+/** The error after a write whose failure makes LMDB give the file up in this process, or after a failed sync. */
+export function failedWrite(path: string, cause?: unknown): StorageError {
   const message = `${path} could not be written, so this process gives it up: start it again. The last commit is whole.`;
   return new StorageError('FAILED', message, cause);
 }

@@ -5,7 +5,7 @@ import { CHANGE_SPACE } from '../format/key-spaces.js';
 import type { CollectionEntry, LogSettings } from '../keys/index-definition.js';
 import type { Storage } from '../storage.js';
 import { decodeEntry, entryKey, eraseEntry, isRemoval, momentOf, seqOf } from './change-entry.js';
-import { type LogPoint, logPosition } from './read-changes.js';
+import { type LogPoint, logPosition, pointOf } from './read-changes.js';
 
 /** Batch size, in entries. */
 const CHUNK = 256;
@@ -29,8 +29,7 @@ export async function beginLog(storage: Storage, ns: string, settings: LogSettin
     if (collection === null) return null;
     const first = joinFirst(settings, collection.definition.log);
     storage.catalog.beginLog(collection, { ...settings, first });
-    const { epoch, seq } = storage.catalog.logOf(collection.id);
-    return { epoch, seq };
+    return pointOf(storage, storage.catalog.logOf(collection.id));
   });
 }
 

@@ -74,7 +74,12 @@ export function logPosition(storage: Storage, ns: string): LogPoint | null {
   const collection = storage.catalog.find(ns);
   if (collection?.log == null) return null;
   const { log } = storage.catalog.counts(collection.id);
-  return log === null ? null : { epoch: log.epoch, seq: log.seq };
+  return log && pointOf(storage, log);
+}
+
+/** The end of a log. After a commit was taken back its numbers are used again: then they are of another epoch. */
+export function pointOf({ environment }: Storage, { epoch, seq }: LogPoint): LogPoint {
+  return { epoch: environment.commits.takenBack * 2 ** 32 + epoch, seq };
 }
 
 /**

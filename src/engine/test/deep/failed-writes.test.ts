@@ -26,7 +26,7 @@ const FAULTS = [
   { part: 'meta', error: ENOSPC, times: 1, code: 'NO_SPACE', goesOn: false },
   { part: 'data', error: EIO, times: -1, code: 'FAILED', goesOn: true },
   { part: 'data', error: ENOSPC, times: -1, code: 'NO_SPACE', goesOn: true },
-  { part: 'sync', error: EIO, times: -1, code: 'FAILED', goesOn: true },
+  { part: 'sync', error: EIO, times: -1, code: 'FAILED', goesOn: false },
 ];
 
 describe.skipIf(!canFail)('a disk that refuses a write', () => {
@@ -36,21 +36,10 @@ describe.skipIf(!canFail)('a disk that refuses a write', () => {
       const dataDir = temporaryDir();
       const order = join(dir, 'order');
       writeFileSync(order, 'none 0 0\n');
-      const script = join(import.meta.dirname, '../after-kill-process.ts');
-      const child = spawn(process.execPath, ['--import', 'tsx', script, dataDir], {
-        stdio: ['pipe', 'pipe', 'ignore'],
-        env: { ...process.env, LD_PRELOAD: library, FAIL_WRITES: order },
-      });
+      const { next, write, end } = startWriter(dataDir, { LD_PRELOAD: library, FAIL_WRITES: order });
       onTestFinished(() => {
-        child.kill('SIGKILL');
         rmSync(dataDir, { recursive: true, force: true });
       });
-      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-      const next = async (): Promise<string> => String((await lines.next()).value);
-      const write = (id: string): Promise<string> => {
-        child.stdin.write(`${id}\n`);
-        return next();
-      };
       expect(await next()).toBe('open');
       const acknowledged: string[] = [];
       for (const id of ['a', 'b', 'c']) {
@@ -62,9 +51,7 @@ describe.skipIf(!canFail)('a disk that refuses a write', () => {
       writeFileSync(order, 'none 0 0\n');
       expect(await write('after')).toBe(fault.goesOn ? 'written' : 'FAILED');
       if (fault.goesOn) acknowledged.push('after');
-      const ended = once(child, 'exit');
-      child.kill('SIGKILL');
-      await ended;
+      await end();
       await lookAfterKill(dataDir, 60_000);
       const engine = openEngine({ dataDir });
       const items = engine.db('d').collection<{ _id: string; text: string }>('items');
@@ -74,4 +61,58 @@ describe.skipIf(!canFail)('a disk that refuses a write', () => {
       await engine.close();
     },
   );
+
+  it('is not written to by any process after a failed sync, and opens again when none has it open', async () => {
+    const dataDir = temporaryDir();
+    const order = join(dir, 'order');
+    writeFileSync(order, 'none 0 0\n');
+    const failing = startWriter(dataDir, { LD_PRELOAD: library, FAIL_WRITES: order });
+    const other = startWriter(dataDir, {});
+    onTestFinished(() => {
+      rmSync(dataDir, { recursive: true, force: true });
+    });
+    expect([await failing.next(), await other.next()]).toEqual(['open', 'open']);
+    expect(await failing.write('kept')).toBe('written');
+    writeFileSync(order, `sync ${EIO} 1\n`);
+    expect(await failing.write('refused')).toBe('FAILED');
+    expect(await other.write('behind it')).toBe('FAILED');
+    await failing.end();
+    expect(() => openEngine({ dataDir })).toThrow(expect.objectContaining({ code: 'BUSY' }));
+    await other.end();
+    const engine = openEngine({ dataDir });
+    const items = engine.db('d').collection<{ _id: string; text: string }>('items');
+    expect((await items.find().toArray()).map(({ _id }) => _id)).toEqual(['kept']);
+    await items.insertOne({ _id: 'new', text: '' });
+    expect(await engine.verify()).toEqual([]);
+    await engine.close();
+  });
 });
+
+interface Writer {
+  next(): Promise<string>;
+  write(id: string): Promise<string>;
+  end(): Promise<void>;
+}
+
+function startWriter(dataDir: string, env: NodeJS.ProcessEnv): Writer {
+  const script = join(import.meta.dirname, '../after-kill-process.ts');
+  const child = spawn(process.execPath, ['--import', 'tsx', script, dataDir], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+    env: { ...process.env, ...env },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async (): Promise<string> => String((await lines.next()).value);
+  const ended = once(child, 'exit');
+  return {
+    next,
+    write: (id) => {
+      child.stdin.write(`${id}\n`);
+      return next();
+    },
+    end: async () => {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}

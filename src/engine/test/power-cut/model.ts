@@ -6,10 +6,18 @@ export interface Entry {
   _id: string;
   slot: string;
   n: number;
-  group: number;
+  /** Empty: it was stored alone. */
+  group: string;
   isDeleted: boolean;
   text: string;
 }
 
-/** A change that was acknowledged: the document's `n` from then on, null when it is gone; or a group that is there. */
-export type Acknowledged = { id: string; n: number | null } | { group: number };
+/** A change: the document's `n` from then on, null when it is gone; or a group that is there. */
+export type Change = { id: string; n: number | null } | { group: string };
+
+/** A line of the file `acknowledged`: the change begins, or was acknowledged. Each hand makes one after the other. */
+export interface Line {
+  readonly hand: string;
+  readonly change: Change;
+  readonly isDone: boolean;
+}
