@@ -93,8 +93,10 @@ export async function executeOnce<T>(
     requireNew(await requestStore(app).findOne({ _id }));
     return await carryOut(mark);
   } catch (error) {
-    if (error instanceof CarriedOut) return answerAgain(error.ids);
-    throw error;
+    if (!(error instanceof CarriedOut)) throw error;
+    // What was read may not be on the disk yet: a write that changes nothing is answered when it is.
+    await requestStore(app).updateOne({ _id }, { $set: { bodyHash } });
+    return answerAgain(error.ids);
   }
 }
 
