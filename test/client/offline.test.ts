@@ -18,6 +18,7 @@ beforeAll(async () => {
 afterAll(() => test.close());
 
 const devices: Device[] = [];
+const stops: (() => void)[] = [];
 afterEach(() => devices.splice(0).forEach((device) => device.kill()));
 let made = 0;
 const open = (key = shop.secret): Device => {
@@ -117,6 +118,19 @@ describe('a client with a local database', () => {
     await api.collection('notes').remove(_id);
     await tells('gone', 'ready');
     stop();
+    // Of a window, what is pushed out of it is gone.
+    await api.collection('notes').insert({ of, n: 2, text: 'second' });
+    told.length = 0;
+    stops.push(
+      api.collection('notes').follow({ filter: { of }, sort: 'n', limit: 1 } as object, (event) => {
+        told.push(event.type === 'upsert' ? `upsert ${String(event.document.text)}` : event.type);
+      }),
+    );
+    await eventually('it shows one', () => told.includes('upsert second'));
+    await api.collection('notes').insert({ of, n: 1, text: 'first' });
+    await eventually('it moved on', () => told.includes('upsert first') && told.includes('gone'));
+    stops.splice(0).forEach((end) => end());
+    told.splice(0, told.length, 'gone', 'ready');
     await api.collection('notes').insert({ of, text: 'unheard' });
     expect(told).toEqual(['gone', 'ready']);
   });

@@ -115,7 +115,7 @@ export function openWatches(plain: Plain, tools: Tools, current: () => Promise<L
           told = next;
           listener({ type: 'ready' });
         };
-        return watch(of, select, show, followService);
+        return watch(of, (documents) => select(documents).slice(0, options.limit), show, followService);
       };
       follow.set = (options: WatchOptions, show: (documents: Doc[]) => void): (() => void) => {
         const select = read(options);
