@@ -190,7 +190,9 @@ function listLosses(plan: ProjectPlan): { drops: string[]; loosens: string[] } {
     ...schedules.flatMap((change) => (change.action === 'drop' ? [`schedule ${change.name}`] : [])),
   ];
   const opened = providers.flatMap((change) => (change.action === 'drop' ? [] : change.loosens));
-  return { drops, loosens: [...plan.loosens, ...opened, ...listLoosenedBy(collections)] };
+  // A new project has no users yet, whose fields could become public.
+  const loosened = project ? listLoosenedBy(collections) : [];
+  return { drops, loosens: [...plan.loosens, ...opened, ...loosened] };
 }
 
 interface Change {

@@ -100,9 +100,14 @@ const userId = (): Promise<string> =>
 /** What the users of each example do in its page. */
 const DEEDS: Record<string, () => Promise<void>> = {
   async board() {
-    await signUp('ada');
+    const ada = { email: 'ada@example.com', password: 'correct horse', name: 'Ada' };
+    await submit('#account', ada, 'signUp');
+    await page.until(`!document.querySelector('#leave').hidden`);
     await submit('#board', { title: 'Garden' });
     await shows('#boards', 'Garden');
+    await shows('#members', 'Ada (owner)');
+    await ask('board', 'PATCH', `userAuth/users/${await userId()}`, { name: 'Ada L.' });
+    await shows('#members', 'Ada L. (owner)');
     await submit('#card', { title: 'Dig' });
     await shows('#cards', 'Dig');
     await page.until(`document.querySelector('#queue').textContent === ''`);

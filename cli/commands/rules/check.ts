@@ -151,7 +151,7 @@ async function reviewDeclared(
   const unchanged = stored.filter((each) => !isChanged(each));
   const findings = await reviewEach(app, unchanged, data);
   for (const change of changes) findings.push(...(await reviewChange(app, stored, change, data)));
-  const loosens = plans.flatMap((plan) => [...plan.loosens, ...listLoosenedBy(plan.collections)]);
+  const loosens = plans.flatMap((plan) => [...plan.loosens, ...(plan.project ? listLoosenedBy(plan.collections) : [])]);
   return { what: `${name} as the file says`, findings, loosens, exposed: [] };
 }
 
