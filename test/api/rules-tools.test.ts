@@ -180,7 +180,7 @@ describe('checking rules that are not saved', () => {
     expect(loosens).toEqual([]);
   });
 
-  it('says what they loosen, what no index serves, and which documents violation, and changes nothing', async () => {
+  it('says what they loosen, what no index serves, and which documents violate, and changes nothing', async () => {
     const read = 'doc.open or doc.board in members[user = user.id].board';
     expect(await check({ rules: { read, update: '"staff" in user.roles' } })).toEqual({ findings: [], loosens: [] });
     expect(await check({})).toEqual({ findings: [], loosens: [] });

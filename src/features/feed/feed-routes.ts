@@ -80,6 +80,8 @@ const EVENTS = eventStream(
   },
   'Changes',
 );
+/** Of one subscription; the events are told once, since the document of a project names this for each collection. */
+const EVENTS_OF_ONE = eventStream({ ...TEXT, description: 'The events of `POST /api/realtime`; `n` is 0.' }, 'Changes');
 const STREAM_ERRORS = { 403: ['QUOTA_EXCEEDED'], 429: ['TOO_MANY_STREAMS'], 503: ['BUSY'] };
 
 function wantsStream(ctx: RouteContext): boolean {
@@ -196,7 +198,7 @@ export const FEED_ROUTES: RouteList = {
         },
       },
       headers: { 'last-event-id': parameter('For streams, instead of `since`', TEXT) },
-      answers: either(encoded(PAGE, 'Changes'), EVENTS),
+      answers: either(encoded(PAGE, 'Changes'), EVENTS_OF_ONE),
       errors: {
         400: [
           'INVALID_QUERY',
