@@ -1,7 +1,7 @@
 import { OPERATOR_SESSIONS } from '../../src/features/access/operator.js';
 import { AUDIT_LOG, MAX_AUDITED_CHARACTERS, MAX_AUDITED_VALUES } from '../../src/features/audit/audit-log.js';
 import { DRAFT_MS } from '../../src/features/backups/backup-place.js';
-import { KEPT_RECORDS } from '../../src/features/backups/keep-backup.js';
+import { SERVICE_RECORDS } from '../../src/features/backups/keep-backup.js';
 import { UNCONFIRMED_MS } from '../../src/features/files/file.js';
 import { MOST_SEEN, KEPT_DAYS, MOST_KEPT } from '../../src/features/series/requests/recent-requests.js';
 import { KEPT_HOURS } from '../../src/features/series/series.js';
@@ -102,7 +102,12 @@ export const RETAINED_DATA: readonly RetainedData[] = [
     size: `${MOST_KEPT} requests`,
   },
   { what: 'requests shown at the console', stores: [], time: 'in memory', size: `${MOST_SEEN} a process` },
-  { what: 'records of backups', stores: ['backups'], time: 'as long as they are few', size: `${KEPT_RECORDS} records` },
+  {
+    what: 'records of backups',
+    stores: ['backups'],
+    time: 'as long as they are few',
+    size: `${SERVICE_RECORDS} records`,
+  },
 ];
 
 /** The sizes of what is kept, the largest first. */

@@ -63,5 +63,5 @@ it('works for nobody who left while others were let in', async () => {
   }
   const last = ask(false);
   await once(last, 'data');
-  await eventually('nothing is under way', () => gate.flights.held === 0);
+  await eventually('nothing is under way', () => gate.inFlight.held === 0);
 });

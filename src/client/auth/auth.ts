@@ -1,5 +1,5 @@
 import { ApiError } from '../api-error.js';
-import type { GivenFactor, GivenProof, Mfa, Passkeys } from './factors.js';
+import type { GivenFactor, StepUpProof, Mfa, Passkeys } from './factors.js';
 import { backOff, randomKey, type Connection } from '../connection.js';
 import type { SentBatch } from '../batch.js';
 import type { Files } from '../files.js';
@@ -61,12 +61,12 @@ export interface Auth<P> {
   /** An access token that works now, renewed when it is about to expire; null when nobody is signed in. */
   token(): Promise<string | null>;
   /** Proves once more who is signed in: answers `STEP_UP_REQUIRED` for ten minutes. */
-  stepUp(proof: GivenProof): Promise<void>;
+  stepUp(proof: StepUpProof): Promise<void>;
   /** Has a code for `stepUp` mailed to the user. */
   sendStepUpCode(): Promise<void>;
   readonly sessions: Sessions;
   /** Deletes the account for good, and signs out. Needs a proof of the last ten minutes, here or by `stepUp`. */
-  deleteAccount(proof?: GivenProof): Promise<void>;
+  deleteAccount(proof?: StepUpProof): Promise<void>;
   updateProfile(
     changes: Part<P, 'users', 'Update'> & { currentPassword?: string; password?: string },
   ): Promise<Part<P, 'users', 'Document'>>;

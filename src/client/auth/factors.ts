@@ -13,7 +13,7 @@ export interface GivenFactor {
  * A proof of who is signed in: the password, or a code that `sendStepUpCode` has mailed; with a second factor a code of
  * the app or a recovery code.
  */
-export interface GivenProof extends GivenFactor {
+export interface StepUpProof extends GivenFactor {
   currentPassword?: string;
   otp?: string;
 }
@@ -35,12 +35,12 @@ export interface Mfa<User> {
   signIn(refused: string | ApiError, factor: GivenFactor): Promise<User>;
   show(): Promise<Factors>;
   /** Begins to enrol an app; `uri` is for a QR code. Needs a proof of the last ten minutes, here or by `stepUp`. */
-  beginTotp(proof?: GivenProof): Promise<{ secret: string; uri: string }>;
+  beginTotp(proof?: StepUpProof): Promise<{ secret: string; uri: string }>;
   /** Enrols the app by a code of it; resolves to the recovery codes, which are shown only now. */
   confirmTotp(code: string): Promise<string[]>;
-  removeTotp(proof?: GivenProof): Promise<void>;
+  removeTotp(proof?: StepUpProof): Promise<void>;
   /** Ten new recovery codes; the old ones end. */
-  renewRecoveryCodes(proof?: GivenProof): Promise<string[]>;
+  renewRecoveryCodes(proof?: StepUpProof): Promise<string[]>;
 }
 
 export function openMfa<User>({ connection, enter }: Account<User>): Mfa<User> {
@@ -76,10 +76,10 @@ export interface Passkeys<User> {
   /** Has the browser ask for a passkey: for `stepUp({ passkey })` and `mfa.signIn(error, { passkey })`. */
   challenge(): Promise<object>;
   /** Has the browser make one. Needs a proof of the last ten minutes, here or by `stepUp`. */
-  register(name?: string, proof?: GivenProof): Promise<Passkey>;
+  register(name?: string, proof?: StepUpProof): Promise<Passkey>;
   list(): Promise<Passkey[]>;
   rename(id: string, name: string): Promise<Passkey>;
-  remove(id: string, proof?: GivenProof): Promise<void>;
+  remove(id: string, proof?: StepUpProof): Promise<void>;
 }
 
 /** What browsers answer, as far as it is used here; the types of browsers are not those of servers. */

@@ -1,5 +1,5 @@
 import type { Account } from './account.js';
-import type { GivenProof } from './factors.js';
+import type { StepUpProof } from './factors.js';
 
 /** An identity at a sign-in provider that opens the account. */
 export interface Identity {
@@ -13,7 +13,7 @@ export interface Linking {
    * The address to send the browser to; it comes back to `redirect`. Needs a proof of the last ten minutes, here or by
    * `stepUp`.
    */
-  start(provider: string, options?: GivenProof & { redirect?: string }): Promise<string>;
+  start(provider: string, options?: StepUpProof & { redirect?: string }): Promise<string>;
   /** Links by the `rtCode` that came back in the address of the page, for the same user. */
   finish(rtCode: string): Promise<Identity>;
 }
@@ -26,7 +26,7 @@ export interface Identities {
    * Removes the identities of a provider and ends all other sessions. Needs a proof of the last ten minutes, here or by
    * `stepUp`; 409 `LAST_SIGN_IN_METHOD` for the only sign-in method of the account.
    */
-  unlink(provider: string, proof?: GivenProof): Promise<void>;
+  unlink(provider: string, proof?: StepUpProof): Promise<void>;
 }
 
 export function openLinking({ connection, pathPart }: Pick<Account<unknown>, 'connection' | 'pathPart'>): Linking {

@@ -1,5 +1,5 @@
 import type { Account } from './account.js';
-import type { GivenProof } from './factors.js';
+import type { StepUpProof } from './factors.js';
 
 /** A session of the user, as the user sees it. */
 export interface OwnSession {
@@ -24,7 +24,7 @@ export interface Sessions {
    * Ends the session of an id, `others` than this or `all`; resolves to how many. Any but the current one needs a proof
    * of the last ten minutes, here or by `stepUp`.
    */
-  end(which: string, proof?: GivenProof): Promise<number>;
+  end(which: string, proof?: StepUpProof): Promise<number>;
 }
 
 export function openSessions<User>({ connection, pathPart }: Account<User>): Sessions {

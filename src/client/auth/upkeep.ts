@@ -1,12 +1,12 @@
 import type { Account } from './account.js';
-import type { GivenProof } from './factors.js';
+import type { StepUpProof } from './factors.js';
 import type { TokenReply } from './renewal.js';
 
 /** Functions of the own account that a page seldom calls. */
 export interface Upkeep {
-  stepUp(proof: GivenProof): Promise<void>;
+  stepUp(proof: StepUpProof): Promise<void>;
   sendStepUpCode(): Promise<void>;
-  deleteAccount(proof?: GivenProof): Promise<void>;
+  deleteAccount(proof?: StepUpProof): Promise<void>;
   changePassword(passwords: object): Promise<void>;
   requestPasswordReset(email: string): Promise<void>;
   updateProfile(changes: object): Promise<unknown>;

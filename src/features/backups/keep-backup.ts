@@ -33,7 +33,7 @@ export interface BackupRecord {
   fault?: string;
 }
 
-export const KEPT_RECORDS = 100;
+export const SERVICE_RECORDS = 100;
 
 /** Records of backups that were read back; what is in the place itself is asked of the place. */
 export const backupStore = storeOf<BackupRecord>('backups');
@@ -157,6 +157,6 @@ async function removeSuperseded(place: BackupPlace, rule: KeepRule): Promise<str
 }
 
 async function forgetOldRecords(app: App): Promise<void> {
-  const old = await backupStore(app).find({}).sort({ at: -1, _id: -1 }).skip(KEPT_RECORDS).toArray();
+  const old = await backupStore(app).find({}).sort({ at: -1, _id: -1 }).skip(SERVICE_RECORDS).toArray();
   for (const { _id } of old) await backupStore(app).deleteOne({ _id });
 }

@@ -131,7 +131,7 @@ export async function changeCollection(
     );
     if (!saved) continue;
     forgetCollection(app, saved);
-    await settleIndexes(app, saved);
+    await reconcileIndexes(app, saved);
     if ([current, saved].some((each) => namedSets(each).length > 0)) await applySets(app, saved);
     await endFolding(app, saved);
     if (addsDefaults(current, saved)) {
@@ -156,7 +156,7 @@ export async function requireSoundChange(app: App, current: Collection, changed:
  * Indexes that the record no longer asks for go; again, when another change was saved since, whose new ones would
  * have gone with them.
  */
-async function settleIndexes(app: App, saved: Collection): Promise<void> {
+async function reconcileIndexes(app: App, saved: Collection): Promise<void> {
   for (let latest: Collection | null = saved; latest;) {
     await applyIndexes(app, latest);
     const version: number = latest.version;
@@ -172,7 +172,7 @@ async function buildIndexes(app: App, ready: Collection, changed: Collection): P
   } catch (error) {
     const reason = INDEX_ERRORS.get((error as { code?: unknown }).code);
     if (reason === undefined && !isDuplicateKey(error)) throw error;
-    await settleIndexes(app, ready);
+    await reconcileIndexes(app, ready);
     const refusal = isDuplicateKey(error)
       ? await explainDuplicates(app, changed, error)
       : indexRefused(changed, reason!, error);

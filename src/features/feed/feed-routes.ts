@@ -2,7 +2,7 @@ import type { App } from '../../app.js';
 import { tooLarge } from '../../errors.js';
 import { clientNetwork } from '../../http/requests/client-address.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
-import { leaveFlight, waitAside } from '../../http/admission/admission.js';
+import { leaveInFlight, waitAside } from '../../http/admission/admission.js';
 import { tenantOf } from '../../http/admission/tenants.js';
 import type { StreamReply } from '../../http/replies/reply.js';
 import { decodePart } from '../../http/routes/mount-routes.js';
@@ -108,7 +108,7 @@ async function openFor(
   const origin = ctx.get('origin') || null;
   const address = clientNetwork(ctx.ip);
   const opened = await openStream(app, { caller: callerOf(ctx), address, origin, ...asked });
-  leaveFlight(ctx);
+  leaveInFlight(ctx);
   return { type: EVENT_STREAM_TYPE, begin: (res) => opened.begin(res), giveUp: () => opened.giveUp() };
 }
 

@@ -7,7 +7,7 @@ import { DAY_MS } from '../../platform/time/clock.js';
 import type { Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
 import { requireRoomFor } from '../quota/database-quota.js';
-import { sizeClass } from '../quota/kept-records.js';
+import { sizeClass } from '../quota/service-records.js';
 import { requireTargetUrl } from '../webhooks/add-webhook.js';
 import { generateWebhookSecret } from '../webhooks/deliveries/sign-delivery.js';
 import { requireFewer } from './change-schedules.js';

@@ -34,14 +34,14 @@ async function forgetLogs(app: App, untilMs: number): Promise<number> {
     .limit(BATCH)
     .toArray();
   if (found.length === 0) return 0;
-  await settleOpen(app, found);
+  await closeReservations(app, found);
   const ids = found.map(({ _id }) => _id);
   await app.db.useReserve(() => mailLogStore(app).deleteMany({ _id: { $in: ids } }));
   return found.length;
 }
 
-/** A crash may have left slots open whose mail is settled: without its log a slot would be given back. */
-async function settleOpen(app: App, logs: readonly MailLog[]): Promise<void> {
+/** A crash may have left reservations open whose mail has its result: without the log they would be given back. */
+async function closeReservations(app: App, logs: readonly MailLog[]): Promise<void> {
   const projectIds = [...new Set(logs.map(({ projectId }) => projectId.toHexString()))];
   const open = new Set<string>();
   for await (const usage of mailUsageStore(app).find({

@@ -4,7 +4,7 @@ import { storeOf } from '../../platform/database/store-of.js';
 import { ID, object, oneOf, orNull, TEXT, type TypeOf } from '../../platform/schema/schema.js';
 import type { EncryptedPlace } from '../../platform/secrets/reencrypt.js';
 import { requireRoomFor } from '../quota/database-quota.js';
-import { keptBytes, sizeClass } from '../quota/kept-records.js';
+import { serviceRecordBytes, sizeClass } from '../quota/service-records.js';
 import type { OutgoingMail, SendOutcome } from '../../platform/mail-provider/mail-provider.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
 import { refundMailQuota, commitMailQuota } from './sending/mail-quota.js';
@@ -110,7 +110,7 @@ export async function noteReason(app: Pick<App, 'db'>, { _id }: MailLog, reason:
 
 /** 403 QUOTA_EXCEEDED when the project has no room for mails that are to wait. */
 export async function requireRoomForMails(app: App, projectId: ObjectId, logs: readonly MailLog[]): Promise<void> {
-  const kept = logs.reduce((sum, { size = 0 }) => sum + size + keptBytes('mailLogs'), 0);
+  const kept = logs.reduce((sum, { size = 0 }) => sum + size + serviceRecordBytes('mailLogs'), 0);
   await requireRoomFor(app, projectId, { kept });
 }
 

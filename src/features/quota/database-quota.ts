@@ -7,7 +7,7 @@ import { documentsName } from '../collections/collection.js';
 import { listCollections } from '../collections/list-collections.js';
 import { findLimit, findUserShare } from '../plans/plan-limits.js';
 import { projectStore } from '../projects/project-store.js';
-import { countKept, keptBytes, type KeptRecord } from './kept-records.js';
+import { countServiceRecords, serviceRecordBytes, type ServiceRecord } from './service-records.js';
 import { requireShare } from './user-share.js';
 
 /** A project's room, as a process knows it. */
@@ -39,7 +39,7 @@ const rooms = new WeakMap<App['db'], Map<string, Promise<Room>>>();
  * kind or its bytes.
  */
 export type AddedBytes =
-  { documents: readonly Document[] } | { change: Document } | { kept: KeptRecord | number } | null;
+  { documents: readonly Document[] } | { change: Document } | { kept: ServiceRecord | number } | null;
 
 /**
  * 403 QUOTA_EXCEEDED when what a write adds would not fit into what the project's plan grants, or into the share of the
@@ -68,7 +68,7 @@ export async function requireRoomFor(app: App, projectId: ObjectId, added: Exclu
 }
 
 function bytesOf(added: Exclude<AddedBytes, null>): number {
-  if ('kept' in added) return typeof added.kept === 'number' ? added.kept : keptBytes(added.kept);
+  if ('kept' in added) return typeof added.kept === 'number' ? added.kept : serviceRecordBytes(added.kept);
   const documents = 'documents' in added ? added.documents : [added.change];
   return documents.reduce<number>((sum, document) => sum + calculateObjectSize(document), 0);
 }
@@ -123,7 +123,7 @@ export async function measureDatabase(
 ): Promise<{ used: number; kept: number }> {
   const collections = await listCollections(app, projectId);
   const sizes = await Promise.all(collections.map((collection) => app.db.measure(documentsName(collection))));
-  const kept = await countKept(app, projectId);
+  const kept = await countServiceRecords(app, projectId);
   const logs = await countLogs(app, projectId, collections, limit ?? Infinity);
   return { used: sizes.reduce((sum, { bytes }) => sum + bytes, logs + kept), kept };
 }

@@ -4,7 +4,7 @@ import { unlessDuplicate, type Transaction } from '../../platform/database/datab
 import { storeOf } from '../../platform/database/store-of.js';
 import { randomToken, sha256Hex } from '../../platform/ids.js';
 import { CLOCKS_DIFFER_MS } from '../../platform/time/clock.js';
-import { keepRecord } from './keep-record.js';
+import { insertServiceRecord } from './insert-service-record.js';
 
 export const ONE_TIME_TOKENS = 'one_time_tokens';
 
@@ -108,7 +108,7 @@ function useUp(tx: Transaction, id: string): boolean {
   return true;
 }
 
-const keepToken = (app: App, token: OneTimeToken): Promise<true> => keepRecord(app, 'oneTimeTokens', token);
+const keepToken = (app: App, token: OneTimeToken): Promise<true> => insertServiceRecord(app, 'oneTimeTokens', token);
 
 /** Records the use of a token of another issuer, by its id; false if it was used before. */
 export async function noteUsed(app: App, projectId: ObjectId, _id: string, expiresAt: Date): Promise<boolean> {

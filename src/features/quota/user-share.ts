@@ -5,7 +5,7 @@ import { forbidden } from '../../errors.js';
 import { documentsName, type Collection } from '../collections/collection.js';
 import { WRITTEN_BY } from '../collections/fields/field.js';
 import { listCollections } from '../collections/list-collections.js';
-import { keptBytes, REPEATED_REQUESTS, storeOfKept } from './kept-records.js';
+import { serviceRecordBytes, REPEATED_REQUESTS, storeOfServiceRecord } from './service-records.js';
 
 /** Measured again after so many bytes, or the part of the share that is more. */
 const FRESH_BYTES = 512 * 1024;
@@ -117,8 +117,9 @@ export function shareUsedUp(limit: 'storage' | 'database'): Error {
 }
 
 async function measureUser(app: App, { projectId, userId }: SharedWrite): Promise<number> {
-  const files = storeOfKept('files');
-  let used = (await app.db.collection(files).countDocuments({ projectId, uploadedBy: userId })) * keptBytes('files');
+  const files = storeOfServiceRecord('files');
+  let used =
+    (await app.db.collection(files).countDocuments({ projectId, uploadedBy: userId })) * serviceRecordBytes('files');
   used += await sumOf(app, REPEATED_REQUESTS, { projectId, by: userId }, '$size');
   for (const collection of await listCollections(app, projectId)) {
     for (const filter of ofUser(collection, userId)) {

@@ -32,7 +32,7 @@ type AdmissionApp = Pick<App, 'log' | 'metrics'> & { config: Pick<App['config'],
 /** What requests hold of the process, stage by stage (decision 51): bodies that arrive, their bytes, requests. */
 export class Admission {
   /** Requests whose body is there and whose reply is not completely sent. */
-  readonly flights: FairLimiter;
+  readonly inFlight: FairLimiter;
   /** Requests whose body is not there yet. */
   readonly arriving: FairLimiter;
   /** The bytes of their bodies, until the reply is sent. */
@@ -48,14 +48,14 @@ export class Admission {
     this.report = rejectionReport(app);
     const room = (stage: string, unit: string, most: number, maxWaitMs: number): FairLimiter =>
       openStage({ stage, unit, most, maxWaitMs, maxWaiting: maxInFlight, onRejection: this.report });
-    this.flights = room('under way', 'requests', maxInFlight, waitMs);
+    this.inFlight = room('under way', 'requests', maxInFlight, waitMs);
     this.arriving = room('arriving', 'requests', maxInFlight * ARRIVING_TIMES, waitMs);
     this.bytes = room('arriving', 'bytes', bodyBudgetBytes, WAIT_TO_ARRIVE_MS);
     this.work = room('worked on', 'bytes', bodyBudgetBytes, WAIT_TO_ARRIVE_MS);
     const { metrics } = app;
     const gauge = (name: string, help: string, read: () => number): void =>
       metrics.gauge(name, help, () => [{ value: read() }]);
-    gauge('http_requests_in_flight', 'Requests under way', () => this.flights.held);
+    gauge('http_requests_in_flight', 'Requests under way', () => this.inFlight.held);
     gauge('http_requests_arriving', 'Requests whose body is not there yet', () => this.arriving.held);
     gauge('http_body_bytes_held', 'Bytes of bodies of requests under way', () => this.bytes.held);
     gauge(
@@ -74,7 +74,7 @@ export class Admission {
    * with a long query waits for a turn that has time for it.
    */
   begin(ctx: Context): Promise<void> | null {
-    const waits = visitOf(ctx).hold(this.flights, 1);
+    const waits = permitsOf(ctx).hold(this.inFlight, 1);
     const { length } = ctx.querystring;
     if (length <= SHORT_QUERY) return waits;
     const takeTurn = async (): Promise<void> => turn(estimateQuery(length), tenantOf(ctx), 'query');
@@ -83,7 +83,7 @@ export class Admission {
 
   /** Counts a request that streams its body among those that arrive, until its reply is sent. */
   stream(ctx: Context): Promise<void> | null {
-    return visitOf(ctx).hold(this.arriving, 1);
+    return permitsOf(ctx).hold(this.arriving, 1);
   }
 
   /**
@@ -96,12 +96,12 @@ export class Admission {
   }
 
   async #read(ctx: Context, limit: number, malformed: string, isJson: boolean): Promise<Buffer> {
-    const visit = visitOf(ctx);
+    const permits = permitsOf(ctx);
     const declared = ctx.req.headers['content-encoding'] === undefined ? declaredLength(ctx.req) : null;
     const expected = Math.min(declared ?? limit, limit);
-    const place = visit.hold(this.arriving, 1);
+    const place = permits.hold(this.arriving, 1);
     if (place) await place;
-    const room = visit.hold(this.bytes, expected);
+    const room = permits.hold(this.bytes, expected);
     if (room) await room;
     const bytes = await readBytes(ctx, {
       limit,
@@ -109,9 +109,9 @@ export class Admission {
       malformed,
       isJson,
     });
-    visit.giveBack(this.arriving);
-    const flight = visit.hold(this.flights, 1);
-    if (flight) await flight;
+    permits.giveBack(this.arriving);
+    const started = permits.hold(this.inFlight, 1);
+    if (started) await started;
     return bytes;
   }
 
@@ -125,7 +125,7 @@ export class Admission {
     requireFewValues(values, limit);
     const memory = estimateMemory(bytes.length, values);
     if (memory > LARGE_WORK_BYTES) collectSooner();
-    if (memory > SMALL_WORK_BYTES) await visitOf(ctx).hold(this.work, memory);
+    if (memory > SMALL_WORK_BYTES) await permitsOf(ctx).hold(this.work, memory);
     const ms = estimateBody(bytes.length, values) + estimateQuery(ctx.querystring.length);
     const pause = turn(ms, tenant, kind);
     if (pause) {
@@ -137,7 +137,7 @@ export class Admission {
 }
 
 /** What a request holds of the rooms, until its reply is sent or it has left them. */
-class Visit {
+class RequestPermits {
   readonly #held: { readonly room: FairLimiter; readonly amount: number }[] = [];
   #isOver = false;
 
@@ -189,11 +189,11 @@ class Visit {
   };
 }
 
-const VISIT = Symbol('visit');
-type WithVisit = Context & { [VISIT]?: Visit };
+const PERMITS = Symbol('permits');
+type WithPermits = Context & { [PERMITS]?: RequestPermits };
 
-function visitOf(ctx: Context): Visit {
-  return ((ctx as WithVisit)[VISIT] ??= new Visit(ctx, tenantOf(ctx)));
+function permitsOf(ctx: Context): RequestPermits {
+  return ((ctx as WithPermits)[PERMITS] ??= new RequestPermits(ctx, tenantOf(ctx)));
 }
 
 const known = new WeakMap<App['hints'], Admission>();
@@ -210,19 +210,19 @@ export function admission(app: App): Admission {
  * time.
  */
 export async function waitAside<T>(app: App, ctx: Context, work: () => Promise<T>): Promise<T> {
-  const { flights } = admission(app);
-  const visit = visitOf(ctx);
-  visit.giveBack(flights);
+  const { inFlight } = admission(app);
+  const permits = permitsOf(ctx);
+  permits.giveBack(inFlight);
   try {
     return await work();
   } finally {
-    visit.add(flights, 1);
+    permits.add(inFlight, 1);
   }
 }
 
 /** The request counts no longer, however long its reply goes on. */
-export function leaveFlight(ctx: Context): void {
-  (ctx as WithVisit)[VISIT]?.leave();
+export function leaveInFlight(ctx: Context): void {
+  (ctx as WithPermits)[PERMITS]?.leave();
 }
 
 let isAsked = false;

@@ -5,7 +5,7 @@ import { mailUsageStore } from '../../../src/features/mail/sending/mail-quota.js
 import { sendMailIdempotently, sendBatch } from '../../../src/features/mail/sending/idempotent-send.js';
 import { sendMail } from '../../../src/features/mail/sending/send-mail.js';
 import { projectStore } from '../../../src/features/projects/project-store.js';
-import { REPEATED_REQUESTS } from '../../../src/features/quota/kept-records.js';
+import { REPEATED_REQUESTS } from '../../../src/features/quota/service-records.js';
 import { jobStore } from '../../../src/platform/jobs/job.js';
 import type { OutgoingMail, SendOutcome } from '../../../src/platform/mail-provider/mail-provider.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';

@@ -115,7 +115,7 @@ export async function soakKept({ minutes, seed, onProgress }: KeptSoak): Promise
     }
     report.requests = Object.fromEntries(caller.counts);
     report.violations.push(...caller.violations);
-    report.kept = await countKept(env);
+    report.kept = await countServiceRecords(env);
     judge(report);
     return report;
   } finally {
@@ -216,7 +216,7 @@ async function watch(
 }
 
 /** By what the guide says is kept; the server has ended. */
-function countKept(env: Record<string, string>): Promise<Record<string, number>> {
+function countServiceRecords(env: Record<string, string>): Promise<Record<string, number>> {
   return withApp(env, async ({ db }) => {
     const kept: Record<string, number> = {};
     for (const { what, stores } of RETAINED_DATA) {

@@ -8,7 +8,7 @@ import { storeOf } from '../../../platform/database/store-of.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import type { JobDefinition } from '../../../platform/jobs/job.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
-import { sizeClass, REPEATED_REQUESTS } from '../../quota/kept-records.js';
+import { sizeClass, REPEATED_REQUESTS } from '../../quota/service-records.js';
 import type { Writer } from '../../access/access-rules.js';
 import type { WriteTarget } from './write-target.js';
 

@@ -13,7 +13,7 @@ import {
   fileStore,
 } from '../file.js';
 import { type SeenBy, newFile } from './new-file.js';
-import { keepRecord } from '../../quota/keep-record.js';
+import { insertServiceRecord } from '../../quota/insert-service-record.js';
 import { confirmFile, requireRoom } from './confirm-file.js';
 import { isContentType, isShownInline, UNKNOWN_TYPE } from '../content-type.js';
 import { reapFiles } from './reap-files.js';
@@ -65,7 +65,7 @@ export async function uploadFile(
   const isInternal = providerOf(place) === 'internal';
   const store = (await openPlace(app, project, file))!;
   if (isInternal) await requireRoom(app, project, 1, uploadedBy);
-  await keepRecord(app, 'files', file);
+  await insertServiceRecord(app, 'files', file);
   try {
     const bytes = await store.put(objectOf(file), body, { contentType: type, attachment: !isShownInline(type) });
     await fileStore(app).updateOne(

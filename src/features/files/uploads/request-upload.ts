@@ -3,7 +3,7 @@ import { overLimit } from '../../../errors.js';
 import { fileTooLarge } from '../../../http/requests/multipart.js';
 import { findLimit, findUserShare } from '../../plans/plan-limits.js';
 import type { Project } from '../../projects/project.js';
-import { keepRecord } from '../../quota/keep-record.js';
+import { insertServiceRecord } from '../../quota/insert-service-record.js';
 import { requireRoom } from './confirm-file.js';
 import { newObject, providerOf, SIGNED_URL_MS, choosePlace, openPlace, fileStore } from '../file.js';
 import { newFile, type SeenBy } from './new-file.js';
@@ -43,7 +43,7 @@ export async function requestUpload(
   // the address is good.
   const uploadTo = store.kind === 's3' ? newObject(file.path) : null;
   const signedUrl = await store.signPutUrl(uploadTo ?? file.path, grant, serviceUrl);
-  await keepRecord(app, 'files', { ...file, ...(uploadTo !== null && { uploadTo, objects: [uploadTo] }) });
+  await insertServiceRecord(app, 'files', { ...file, ...(uploadTo !== null && { uploadTo, objects: [uploadTo] }) });
   return { signedUrl, filePath: file.path };
 }
 

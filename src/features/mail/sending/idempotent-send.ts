@@ -6,7 +6,7 @@ import { isDuplicateKey, type Store, unlessDuplicate } from '../../../platform/d
 import { sha256Hex } from '../../../platform/ids.js';
 import type { Project } from '../../projects/project.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
-import { sizeClass, REPEATED_REQUESTS } from '../../quota/kept-records.js';
+import { sizeClass, REPEATED_REQUESTS } from '../../quota/service-records.js';
 import { mailLogStore, advanceLog, queuedLog, requireRoomForMails, type MailLog, acceptMail } from '../mail-log.js';
 import type { BatchItem, MailRequest } from '../read-mail.js';
 import { readMailQuota, refundMailQuota, reserveMailQuota, commitMailQuota } from './mail-quota.js';

@@ -17,28 +17,28 @@ export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
   name: 'users.mailCode',
   retry: { delaysMs: [1000, 10_000, 60_000] },
   async run(app, { codeId }) {
-    const letter = await findPendingEmail(app, codeId);
-    if (!letter) return;
-    const project = await projectStore(app).findOne({ _id: letter.projectId, state: 'active' });
-    const reader = project && (await findReader(app, project, letter));
+    const pending = await findPendingEmail(app, codeId);
+    if (!pending) return;
+    const project = await projectStore(app).findOne({ _id: pending.projectId, state: 'active' });
+    const reader = project && (await findReader(app, project, pending));
     if (project && reader) {
       // Before the code, so that the account is always notified of a change that is confirmed.
-      if (letter.purpose === 'email-change' && reader.emailVerified && reader.email !== undefined) {
+      if (pending.purpose === 'email-change' && reader.emailVerified && reader.email !== undefined) {
         const variables = { projectName: project.name };
         const notice = { template: 'email-change-notice', to: reader.email, variables } as const;
-        await deliverToUser(app, project, notice, { user: reader, once: `${codeId} ${letter.code}` });
+        await deliverToUser(app, project, notice, { user: reader, once: `${codeId} ${pending.code}` });
       }
       const mail: SystemMail = {
-        template: letter.purpose === 'login' ? 'login-code' : letter.purpose,
-        to: letter.email,
+        template: pending.purpose === 'login' ? 'login-code' : pending.purpose,
+        to: pending.email,
         variables: {
-          code: letter.code,
-          link: linkOf(letter),
+          code: pending.code,
+          link: linkOf(pending),
           projectName: project.name,
           minutes: CODE_LIFETIME_MS / 60_000,
         },
       };
-      await deliverToUser(app, project, mail, { user: reader, once: `${codeId} ${letter.code}` });
+      await deliverToUser(app, project, mail, { user: reader, once: `${codeId} ${pending.code}` });
     }
     await forgetPendingEmail(app, codeId);
   },
@@ -52,8 +52,8 @@ function linkOf({ redirect, email, code }: PendingEmail): string {
 type Reader = Pick<User, 'email' | 'emailVerified'>;
 
 /** The recipient of a pending email: an account, or an address that may sign up; null if it is obsolete. */
-async function findReader(app: App, project: Project, letter: PendingEmail): Promise<Reader | null> {
-  const { purpose, email, userId } = letter;
+async function findReader(app: App, project: Project, pending: PendingEmail): Promise<Reader | null> {
+  const { purpose, email, userId } = pending;
   if (purpose === 'email-change') {
     const user = userId ? await findUser(app, project._id, userId) : null;
     return user?.[HIDDEN_FIELD].pendingEmail?.address === email ? user : null;

@@ -7,7 +7,7 @@ import { unlessDuplicate } from '../../../platform/database/database.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import type { Project } from '../../projects/project.js';
 import { foldCode } from '../credentials.js';
-import { keepRecord } from '../../quota/keep-record.js';
+import { insertServiceRecord } from '../../quota/insert-service-record.js';
 import type { Counted } from '../counters.js';
 import { uncountMails } from './mail-allowance.js';
 import type { Asker } from './tie-of-caller.js';
@@ -59,7 +59,7 @@ export interface CodeEmail {
   redirect?: string;
 }
 
-/** A letter that is to be mailed, and whose it is. */
+/** A mail that is to be mailed, and whose it is. */
 export type PendingEmail = CodeEmail & Pick<OneTimeCode, 'projectId' | 'userId'>;
 
 /** A new code under the id of its record; the time until one may be asked for again; null when no mail may go out. */
@@ -85,12 +85,12 @@ export async function openCode(
   const counted = await mayMail();
   if (!counted) return null;
   const code = String(randomInt(0, 1_000_000)).padStart(6, '0');
-  const letter: CodeEmail = { purpose, email, code, ...(redirect !== undefined && { redirect }) };
+  const mail: CodeEmail = { purpose, email, code, ...(redirect !== undefined && { redirect }) };
   const now = app.clock.now();
   const fresh = {
     ...{ _id: id, projectId, dayEndsAt: new Date(now + DAY_MS), dayTries: 0, updatedAt: new Date(now) },
     codeHash: hashCode(app, id, code),
-    encryptedEmail: app.secrets.encrypt(JSON.stringify(letter), encryptionContext(id)),
+    encryptedEmail: app.secrets.encrypt(JSON.stringify(mail), encryptionContext(id)),
     tries: 0,
     sentAt: new Date(now),
     expiresAt: new Date(now + CODE_LIFETIME_MS),
@@ -115,7 +115,7 @@ function coolIn(app: App, code: Pick<OneTimeCode, 'sentAt'> | null): number {
 
 /** Stores a code in the place of an older one, if there is one; false when another request did so first. */
 async function storeCode(app: App, fresh: OneTimeCode): Promise<boolean> {
-  if (await unlessDuplicate(keepRecord(app, 'codes', fresh))) return true;
+  if (await unlessDuplicate(insertServiceRecord(app, 'codes', fresh))) return true;
   let isStored = false;
   await changeCode(app, fresh._id, (known) => {
     isStored = coolIn(app, known) <= 0;
@@ -141,8 +141,8 @@ async function changeCode(app: App, id: string, change: (known: OneTimeCode) => 
 export async function findPendingEmail(app: App, id: string): Promise<PendingEmail | null> {
   const open = await codeStore(app).findOne({ _id: id });
   if (!open?.encryptedEmail || open.expiresAt.getTime() <= app.clock.now()) return null;
-  const letter = JSON.parse(app.secrets.decrypt(open.encryptedEmail, encryptionContext(id))) as CodeEmail;
-  return { ...letter, projectId: open.projectId, ...(open.userId && { userId: open.userId }) };
+  const mail = JSON.parse(app.secrets.decrypt(open.encryptedEmail, encryptionContext(id))) as CodeEmail;
+  return { ...mail, projectId: open.projectId, ...(open.userId && { userId: open.userId }) };
 }
 
 /** Forgets what was needed for the mail only. */

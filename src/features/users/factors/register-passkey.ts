@@ -4,7 +4,7 @@ import { conflict, forbidden, invalid } from '../../../errors.js';
 import { unlessDuplicate } from '../../../platform/database/database.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
-import { keepRecord } from '../../quota/keep-record.js';
+import { insertServiceRecord } from '../../quota/insert-service-record.js';
 import { oneTimeTokens } from '../../quota/one-time-token.js';
 import {
   findPasskeyRecords,
@@ -80,7 +80,7 @@ export async function registerPasskey(
     createdAt: new Date(app.clock.now()),
     usedAt: null,
   };
-  if (!(await unlessDuplicate(keepRecord(app, 'passkeys', passkey)))) {
+  if (!(await unlessDuplicate(insertServiceRecord(app, 'passkeys', passkey)))) {
     throw conflict('PASSKEY_KNOWN', 'This passkey is already registered');
   }
   // Looked at again: others may have been registered at the same time.

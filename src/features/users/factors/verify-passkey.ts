@@ -1,7 +1,7 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import type { App } from '../../../app.js';
 import { forbidden, unauthenticated, type AppError } from '../../../errors.js';
-import type { Uses } from '../../quota/keep-record.js';
+import type { Uses } from '../../quota/insert-service-record.js';
 import { oneTimeTokens, type GoodToken } from '../../quota/one-time-token.js';
 import { claimed, text, type Schema } from '../../../platform/schema/schema.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';

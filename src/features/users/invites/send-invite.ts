@@ -8,7 +8,7 @@ import { requireRolesPlace, USERS } from '../../collections/users-collection.js'
 import { readNewDocument } from '../../documents/write/new-document.js';
 import type { Project } from '../../projects/project.js';
 import { signInOf } from '../../projects/sign-in-settings.js';
-import { keepRecord } from '../../quota/keep-record.js';
+import { insertServiceRecord } from '../../quota/insert-service-record.js';
 import { countMailTo } from '../codes/mail-allowance.js';
 import { deliverToUser } from '../user-hooks.js';
 import { isEmail, normaliseEmail } from '../credentials.js';
@@ -74,7 +74,7 @@ export async function sendInvite(app: App, project: Project, input: InviteInput)
     usedBy: null,
     usedAt: null,
   };
-  await keepRecord(app, 'invites', invite);
+  await insertServiceRecord(app, 'invites', invite);
   const inviteUrl = `${input.redirect}#${new URLSearchParams({ invite: token }).toString()}`;
   const variables = { projectName: project.name, inviterName: input.inviterName ?? 'The team', inviteUrl };
   await deliverToUser(app, project, { template: 'invite', to: email, variables }, { user: null, once: invite._id });

@@ -5,8 +5,8 @@ import { levelOf } from '../../access/caller.js';
 import { signAccessToken } from '../../access/sign-access-token.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
-import type { Uses } from '../../quota/keep-record.js';
-import { keepRecord } from '../../quota/keep-record.js';
+import type { Uses } from '../../quota/insert-service-record.js';
+import { insertServiceRecord } from '../../quota/insert-service-record.js';
 import { formatRefreshToken, generateRefreshToken, hashRefreshToken } from './refresh-token.js';
 import { BY_PASSWORD, authenticationOf, type Authentication, sessionStore, type Session } from './session.js';
 import type { User } from '../user.js';
@@ -82,7 +82,7 @@ export async function openSession(
     ip,
     userAgent,
   };
-  await keepRecord(app, 'sessions', session, uses);
+  await insertServiceRecord(app, 'sessions', session, uses);
   try {
     await storeUser?.();
   } catch (error) {

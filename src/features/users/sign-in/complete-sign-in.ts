@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { unauthenticated, type AppError, forbidden } from '../../../errors.js';
-import type { Uses } from '../../quota/keep-record.js';
+import type { Uses } from '../../quota/insert-service-record.js';
 import { levelOf } from '../../access/caller.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';

@@ -6,7 +6,7 @@ import { requireCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { USERS } from '../../collections/users-collection.js';
 import type { Project } from '../../projects/project.js';
-import { keepRecord } from '../../quota/keep-record.js';
+import { insertServiceRecord } from '../../quota/insert-service-record.js';
 import { isEmail, normaliseEmail } from '../credentials.js';
 import { identityStore, isLinkOf, removeLink, type LinkedIdentity } from '../accounts/linked-identity.js';
 import { isOfHook } from '../../hooks/before-calls.js';
@@ -116,5 +116,5 @@ export async function linkIdentity(
     ...(ownership !== undefined && { ownership }),
     createdAt: new Date(app.clock.now()),
   };
-  return (await unlessDuplicate(keepRecord(app, 'socialIdentities', made))) !== null;
+  return (await unlessDuplicate(insertServiceRecord(app, 'socialIdentities', made))) !== null;
 }

@@ -26,12 +26,12 @@ export async function dropPayloads(app: App, { signal, stopping }: JobContext): 
       .toArray();
     if (due.length === 0) return;
     for (const [project, payloads] of groupBy(due, ({ _id }) => _id.split('.')[0]!)) {
-      await settlePayloads(app, new ObjectId(project), payloads);
+      await deleteUnneededPayloads(app, new ObjectId(project), payloads);
     }
   }
 }
 
-async function settlePayloads(app: App, projectId: ObjectId, payloads: readonly Due[]): Promise<void> {
+async function deleteUnneededPayloads(app: App, projectId: ObjectId, payloads: readonly Due[]): Promise<void> {
   // Deliveries to webhooks that are gone have gone with them.
   const { webhooks } = await readProjectWebhooks(app, projectId);
   const atOnce = Math.max(1, Math.floor(LOOKED_UP / Math.max(1, webhooks.length)));

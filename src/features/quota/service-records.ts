@@ -9,7 +9,7 @@ interface KeptRecords {
   bytes: number;
 }
 
-const KEPT_RECORDS = {
+const SERVICE_RECORDS = {
   sessions: { store: 'sessions', bytes: 1_024 },
   oneTimeTokens: { store: 'one_time_tokens', bytes: 1_024 },
   codes: { store: 'one_time_codes', bytes: 1_024 },
@@ -22,21 +22,21 @@ const KEPT_RECORDS = {
   files: { store: 'files', bytes: 1_024 },
 } satisfies Record<string, KeptRecords>;
 
-export type KeptRecord = keyof typeof KEPT_RECORDS;
+export type ServiceRecord = keyof typeof SERVICE_RECORDS;
 
 /** Answers for repeated requests, mails and calls that wait say how much room they take: one of these. */
 const SIZES = [512, 2_048, 16_384, 65_536, 262_144, 1_048_576, 4_194_304] as const;
-const WAITING_MAILS = KEPT_RECORDS.mailLogs.store;
+const WAITING_MAILS = SERVICE_RECORDS.mailLogs.store;
 export const REPEATED_REQUESTS = 'idempotency_keys';
 
 /** What a kept record counts for. */
-export function keptBytes(record: KeptRecord): number {
-  return KEPT_RECORDS[record].bytes;
+export function serviceRecordBytes(record: ServiceRecord): number {
+  return SERVICE_RECORDS[record].bytes;
 }
 
 /** The stored collection of a kind. */
-export function storeOfKept(record: KeptRecord): string {
-  return KEPT_RECORDS[record].store;
+export function storeOfServiceRecord(record: ServiceRecord): string {
+  return SERVICE_RECORDS[record].store;
 }
 
 /** The size as which a record of a number of bytes counts. */
@@ -45,11 +45,11 @@ export function sizeClass(bytes: number): number {
 }
 
 /** The bytes of what is kept for a project beside its documents and logs: counted by indexes, so none is read. */
-export async function countKept(app: Pick<App, 'db'>, projectId: ObjectId): Promise<number> {
+export async function countServiceRecords(app: Pick<App, 'db'>, projectId: ObjectId): Promise<number> {
   const count = async (store: string, filter: object, bytes: number): Promise<number> =>
     (await app.db.collection(store).countDocuments({ projectId, ...filter })) * bytes;
   const counted = await Promise.all([
-    ...Object.values(KEPT_RECORDS).map(({ store, bytes }) => count(store, {}, bytes)),
+    ...Object.values(SERVICE_RECORDS).map(({ store, bytes }) => count(store, {}, bytes)),
     ...SIZES.flatMap((size) =>
       [REPEATED_REQUESTS, WAITING_MAILS, SCHEDULED_CALLS].map((store) => count(store, { size }, size)),
     ),
