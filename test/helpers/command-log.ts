@@ -41,12 +41,12 @@ export function listenToCommands(): CommandLog {
 
 /** Counts the write transactions of engines of this process until stopped, those that find nothing to change too. */
 export function countCommits(): { stop(): number } {
-  const queue = CommitQueue.prototype as unknown as { transaction: (work: () => void) => void };
+  const queue = CommitQueue.prototype as unknown as { transaction: (work: () => void) => number | null };
   const { transaction } = queue;
   let count = 0;
   queue.transaction = function (this: CommitQueue, work) {
     count++;
-    transaction.call(this, work);
+    return transaction.call(this, work);
   };
   return {
     stop() {
