@@ -9,7 +9,7 @@ const collectGarbage = runInNewContext('gc') as () => void;
  */
 export function measureHeldMemory(): number {
   // Memory outside of the heap is given back after the collection that found it unused, so another has to follow.
-  for (let before = Infinity; ; ) {
+  for (let before = Infinity; ;) {
     collectGarbage();
     const { heapUsed, external } = process.memoryUsage();
     const held = heapUsed + external;
