@@ -36,7 +36,7 @@ export function allowOrigins({ except }: { except: readonly string[] }): Middlew
   });
   return (ctx, next) => {
     if (ctx.req.headers.origin !== undefined && !isExcepted(ctx.path)) return answer(ctx, next) as unknown;
-    addHeaders(ctx, 'Vary', 'Origin');
+    addHeaders(ctx, 'Vary: Origin\r\n');
     return next();
   };
 }

@@ -23,16 +23,20 @@ interface Steps {
  * then its error or its reply, then the observers.
  */
 export function answerRequests({ prepare, observe, log, countHeld, tenantOf }: Steps): Middleware {
+  const finish = (ctx: Context): void => {
+    if (!ctx.req.complete) leaveBody(ctx);
+    sendReply(ctx, countHeld, tenantOf);
+  };
   return async (ctx, next) => {
     const startedMs = performance.now();
     for (const step of prepare) step(ctx);
     try {
       await next();
+      finish(ctx);
     } catch (error) {
       writeError(ctx, error, log);
+      finish(ctx);
     }
-    if (!ctx.req.complete) leaveBody(ctx);
-    sendReply(ctx, countHeld, tenantOf);
     const ms = performance.now() - startedMs;
     for (const observer of observe) observer(ctx, ms);
   };

@@ -9,7 +9,7 @@ import { acceptFirst } from './accept-first.js';
 import { countedRequests, type CountedRequest } from './requests/counted-request.js';
 import { boundConnections, type ConnectionBounds } from './bound-connections.js';
 import { endStalled } from './replies/end-stalled.js';
-import { endConnections } from './replies/reply.js';
+import { endConnections, keepConnections } from './replies/reply.js';
 import { endGently, refuse, type Refusal } from './raw-response.js';
 
 export interface RunningServer {
@@ -68,6 +68,7 @@ export async function startServer(
   connections: ConnectionBounds | null = null,
 ): Promise<RunningServer> {
   let closing = false;
+  keepConnections(api, timeouts.keepAliveMs);
   /** Requests that came in the last moments of listening; null at all other times. */
   let held: (() => void)[] | null = null;
   const unheard = new Set<Socket>();

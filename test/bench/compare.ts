@@ -83,7 +83,7 @@ function buildCommit(name: string): string {
   const packages = isSame
     ? spawnSync('sh', [
         '-c',
-        'mkdir "$0/node_modules" && cp -al node_modules/* node_modules/.[!c]* "$0/node_modules"',
+        'mkdir "$0/node_modules" && cp -al node_modules/* node_modules/.[!c.]* "$0/node_modules"',
         place,
       ])
     : spawnSync('npm', ['ci', '--silent'], { cwd: place, stdio: 'inherit' });

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import Koa from 'koa';
 import { afterEach, describe, expect, it } from 'vitest';
 import { answerRequests } from '../../src/http/answer-requests.js';
-import { addHeaders, replyEncodedJson, replyJson } from '../../src/http/replies/reply.js';
+import { addHeaders, keepConnections, replyEncoded, replyJson } from '../../src/http/replies/reply.js';
 import { openLogger } from '../../src/platform/observe/logger.js';
 
 const log = openLogger({ level: 'silent', format: 'json' });
@@ -18,9 +18,10 @@ afterEach(async () => {
 async function serve(answer: Koa.Middleware): Promise<string> {
   const api = new Koa();
   api.use(
-    answerRequests({ prepare: [(ctx) => addHeaders(ctx, 'x-own', 'common', 'Vary', 'Origin')], observe: [], log }),
+    answerRequests({ prepare: [(ctx) => addHeaders(ctx, 'x-own: common\r\nVary: Origin\r\n')], observe: [], log }),
   );
   api.use(answer);
+  keepConnections(api, 5_000);
   server = api.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -38,7 +39,7 @@ describe('replies', () => {
   });
 
   it('may have been encoded before, one character for each byte', async () => {
-    const url = await serve((ctx) => replyEncodedJson(ctx, Buffer.from('{"text":"東京"}').toString('latin1')));
+    const url = await serve((ctx) => replyEncoded(ctx, Buffer.from('{"text":"東京"}').toString('latin1')));
     expect(await (await fetch(url)).json()).toEqual({ text: '東京' });
   });
 

@@ -1,7 +1,7 @@
 import type { App } from '../../../src/app.js';
 import { operatorCaller } from '../../../src/features/access/operator-caller.js';
 import { aggregateDocuments, explainPipeline } from '../../../src/features/documents/read/aggregate-documents.js';
-import type { EncodedReply } from '../../../src/features/documents/read/stored-documents.js';
+import { readEncoded } from '../../../src/features/documents/reply/encoded-reply.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import type { Context } from '../../shell/context.js';
@@ -22,7 +22,7 @@ export async function runPipeline(
     const explained = await explainPipeline(app, caller, collection.name, pipeline, options);
     return presentExplained(explained, 'for the stages behind');
   }
-  const results = readResults(await aggregateDocuments(app, caller, collection.name, pipeline, options));
+  const results = readEncoded(await aggregateDocuments(app, caller, collection.name, pipeline, options)) as unknown[];
   const indent = context.io.stdout.isTTY ? 2 : undefined;
   return {
     json: { items: results },
@@ -30,15 +30,4 @@ export async function runPipeline(
     quiet: results.map((result) => JSON.stringify(result)),
     text: () => results.map((result) => JSON.stringify(result, null, indent)).join('\n'),
   };
-}
-
-/** The results as objects: a reply is JSON whose bytes stand as characters. */
-function readResults(reply: EncodedReply): unknown[] {
-  if (typeof reply === 'string') return JSON.parse(Buffer.from(reply, 'latin1').toString()) as unknown[];
-  try {
-    const parts = [...reply.parts].map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part));
-    return JSON.parse(Buffer.concat(parts).toString()) as unknown[];
-  } finally {
-    reply.release();
-  }
 }

@@ -362,8 +362,8 @@ function beyondLimit(limit: AppliedLimit, verdict: Verdict, nowMs: number): Erro
 /** Which window it is says `RateLimit-Policy`, in the words of the IETF's draft. */
 function tell(ctx: Context, { name, rate }: AppliedLimit, { limit, left, resetMs }: Verdict, nowMs: number): void {
   const reset = secondsUntil(resetMs, nowMs);
-  addHeaders(ctx, 'RateLimit-Limit', `${limit}`, 'RateLimit-Remaining', `${left}`, 'RateLimit-Reset', `${reset}`);
-  addHeaders(ctx, 'RateLimit-Policy', `"${name}";q=${limit};w=${Math.ceil(rate.windowMs / 1000)}`);
+  addHeaders(ctx, `RateLimit-Limit: ${limit}\r\nRateLimit-Remaining: ${left}\r\nRateLimit-Reset: ${reset}\r\n`);
+  addHeaders(ctx, `RateLimit-Policy: "${name}";q=${limit};w=${Math.ceil(rate.windowMs / 1000)}\r\n`);
 }
 
 function secondsUntil(ms: number, nowMs: number): number {

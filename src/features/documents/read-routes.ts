@@ -26,7 +26,8 @@ import { DEFAULT_LIMIT, MAX_LIMIT } from './query/parse-list-query.js';
 import { aggregateDocuments } from './read/aggregate-documents.js';
 import { getDocument } from './read/get-document.js';
 import { encodeList } from './read/list-documents.js';
-import { listEnvelope, wrapReply, type EncodedReply } from './read/stored-documents.js';
+import { listEnvelope } from './read/stored-documents.js';
+import { wrapReply, type EncodedReply } from './reply/encoded-reply.js';
 import { NO_ROOM, SHOWN_DOCUMENT } from './reply/document-schema.js';
 import { withTagOfJson } from './reply/with-tag.js';
 
@@ -185,7 +186,7 @@ export const GET_DOCUMENT = route('GET /api/data/:collectionName/:id', {
   },
   errors: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'], ...NO_ROOM },
   async handle({ app, ctx, caller, params }) {
-    return withTagOfJson(ctx, await getDocument(app, caller, params.collectionName, params.id, ctx.querystring));
+    return withTagOfJson(await getDocument(app, caller, params.collectionName, params.id, ctx.querystring));
   },
 });
 

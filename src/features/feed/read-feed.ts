@@ -2,7 +2,7 @@ import type { App } from '../../app.js';
 import { type Caller, tenantOfCaller } from '../access/caller.js';
 import { hintOf, type FoundChange } from '../changes/change-log.js';
 import { requireCollection } from '../collections/collection-store.js';
-import type { EncodedReply } from '../documents/read/stored-documents.js';
+import type { EncodedReply } from '../documents/reply/encoded-reply.js';
 import { listError } from '../documents/reply/query-errors.js';
 import { readWithin, type ReplySize } from '../documents/reply/reply-size.js';
 import { openFeedCursor, signFeedCursor, type FeedPosition } from './feed-cursor.js';

@@ -28,7 +28,7 @@ import { projectOwner } from '../access/operator-access.js';
 import { ownAddress } from '../access/own-origin.js';
 import { GET_DOCUMENT } from '../documents/read-routes.js';
 import { findHistory } from '../documents/read/find-history.js';
-import { type EncodedReply, wrapReply } from '../documents/read/stored-documents.js';
+import { type EncodedReply, wrapReply } from '../documents/reply/encoded-reply.js';
 import { DOCUMENT, SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
 import { ETAG } from '../documents/reply/with-tag.js';
 import { DELETE_DOCUMENT, INSERT_DOCUMENT, RECOVER_DOCUMENT, UPDATE_DOCUMENT } from '../documents/write-routes.js';

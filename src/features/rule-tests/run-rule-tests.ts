@@ -9,6 +9,7 @@ import { requireCollection } from '../collections/collection-store.js';
 import { importDocuments } from '../documents/bulk/import-documents.js';
 import { listDocuments } from '../documents/read/list-documents.js';
 import { getDocument } from '../documents/read/get-document.js';
+import { readEncoded } from '../documents/reply/encoded-reply.js';
 import { documentStore } from '../documents/store/document-store.js';
 import { insertDocument } from '../documents/write/insert-document.js';
 import { deleteDocument, trashDocument } from '../documents/write/trash-document.js';
@@ -191,8 +192,8 @@ async function list({ app, ids }: Stage, caller: Caller, { read, filter = '', wi
 
 async function get(app: App, caller: Caller, document: Staged, without: readonly string[]): Promise<string> {
   const reply = await getDocument(app, caller, document.collection.name, document.id, '');
-  if (typeof reply !== 'string') return 'ok';
-  const shown = without.filter((field) => Object.hasOwn(JSON.parse(reply) as object, field));
+  const answered = readEncoded(reply) as object;
+  const shown = without.filter((field) => Object.hasOwn(answered, field));
   return shown.length > 0 ? `shows ${shown.join(', ')}` : 'ok';
 }
 

@@ -1,19 +1,22 @@
 import type Koa from 'koa';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import type { Tenant } from '../../fair-limiter.js';
+import { JsonWriter } from '../../platform/database/bson-json.js';
 import { OURS } from '../../scheduler.js';
 import { partsOf, sendParts, type Part } from './send-parts.js';
 
-/** JSON that is ready to be sent: a text in `latin1` stands for bytes that are UTF-8 already. */
+/** What settles a request: JSON as text, `latin1` text standing for bytes that are UTF-8 already; or another body. */
 interface Reply {
   status: number;
-  text: string;
+  body: string | WrittenReply | LargeReply | StreamReply;
   encoding: 'utf8' | 'latin1';
-  /** Instead of the text. */
-  large?: LargeReply;
-  /** Instead of the text. */
-  stream?: StreamReply;
+}
+
+/** A JSON body that is written behind its head, as bytes, when both are sent. */
+export interface WrittenReply {
+  /** Returns header lines that come of what was written. Waits for nothing: all replies are written in one buffer. */
+  write: (out: JsonWriter) => string;
 }
 
 /** A body without a fixed end. */
@@ -38,37 +41,36 @@ const LARGE_CHARACTERS = 128 * 1024;
 
 const REPLY = Symbol('reply');
 const HEADERS = Symbol('headers');
-const ENDS_CONNECTION = Symbol('ends connection');
+const KEEP_ALIVE = Symbol('keep alive');
 
-type WithReply = Context & { [REPLY]?: Reply; [HEADERS]?: string[]; [ENDS_CONNECTION]?: boolean };
+type WithReply = Context & {
+  [REPLY]?: Reply | undefined;
+  [HEADERS]?: string[];
+  /** The lines by which replies keep their connection; null where they end it, undefined where Node decides. */
+  [KEEP_ALIVE]?: string | null;
+};
 
 /**
- * Gives the reply these headers, name and value in turn, unless the route sets its own of that name. They are sent as
- * one list: keeping each by its name until then, as `ctx.set` does, costs more than reading a document.
+ * Gives the reply these headers, lines of `Name: value` that each end with a line break, unless the route sets its own
+ * of that name. Keeping each by its name until then, as `ctx.set` does, costs more than reading a document.
  */
-export function addHeaders(ctx: Context, ...pairs: readonly string[]): void {
-  const headers = ((ctx as WithReply)[HEADERS] ??= []);
-  for (const part of pairs) headers.push(part);
+export function addHeaders(ctx: Context, lines: string): void {
+  const headers = (ctx as WithReply)[HEADERS];
+  if (headers) headers.push(lines);
+  else (ctx as WithReply)[HEADERS] = [lines];
 }
 
 /** Answers `value` as JSON. The same as setting `ctx.body`, without what Koa does to find out what a body is. */
 export function replyJson(ctx: Context, value: object, status = 200): void {
-  (ctx as WithReply)[REPLY] = { status, text: JSON.stringify(value), encoding: 'utf8' };
+  (ctx as WithReply)[REPLY] = { status, body: JSON.stringify(value), encoding: 'utf8' };
 }
 
-/** Answers JSON that has been encoded already, as UTF-8 bytes written one character each. */
-export function replyEncodedJson(ctx: Context, text: string, status = 200): void {
-  (ctx as WithReply)[REPLY] = { status, text, encoding: 'latin1' };
-}
-
-/** Answers JSON part by part, as UTF-8 bytes, without a length in advance. */
-export function replyParts(ctx: Context, large: LargeReply, status = 200): void {
-  (ctx as WithReply)[REPLY] = { status, text: '', encoding: 'latin1', large };
-}
-
-/** Answers 200 with a body that goes on. */
-export function replyStream(ctx: Context, stream: StreamReply): void {
-  (ctx as WithReply)[REPLY] = { status: 200, text: '', encoding: 'utf8', stream };
+/**
+ * Answers JSON that has been encoded already, as UTF-8 bytes written one character each, or is then; in parts without a
+ * length in advance; or 200 with a body that goes on.
+ */
+export function replyEncoded(ctx: Context, body: Reply['body'], status = 200): void {
+  (ctx as WithReply)[REPLY] = { status, body, encoding: 'latin1' };
 }
 
 /** Whose turn of the event loop it is when a part of a large reply is made. */
@@ -78,8 +80,8 @@ export type TenantOf = (ctx: Context) => Tenant;
 export type CountHeld = (ctx: Context, bytes: number) => () => void;
 
 /**
- * Sends what replyJson, replyEncodedJson or replyParts has settled, or a plain object in `ctx.body`; leaves every other
- * body to Koa. All get the headers of addHeaders.
+ * Sends what replyJson or replyEncoded has settled, or a plain object in `ctx.body`; leaves every other body to Koa.
+ * All get the headers of addHeaders. What is thrown while a body is written has sent nothing.
  */
 export function sendReply(
   ctx: Context,
@@ -87,33 +89,96 @@ export function sendReply(
   tenantOf: TenantOf = () => OURS,
 ): void {
   if (!(ctx as WithReply)[REPLY] && isPlain(ctx.body)) replyJson(ctx, ctx.body, ctx.status);
-  const { [REPLY]: reply, [HEADERS]: headers = [] } = ctx as WithReply;
+  const { [REPLY]: reply, [HEADERS]: headers = [], [KEEP_ALIVE]: keepAlive } = ctx as WithReply;
   // A connection keeps its last request, and with it what a large reply is made of.
   (ctx as WithReply)[REPLY] = undefined;
   const { res } = ctx;
-  if ((ctx as WithReply)[ENDS_CONNECTION]) res.shouldKeepAlive = false;
-  if (!reply) return setMissing(ctx, headers);
+  if (keepAlive === null) res.shouldKeepAlive = false;
+  if (!reply) return setMissing(ctx, headers.join(''));
   ctx.respond = false;
-  const { status, text, encoding, large, stream } = reply;
+  const { status, body, encoding } = reply;
+  const isText = typeof body === 'string' || 'write' in body;
   // The client is gone, but logs and metrics record the status.
   if (res.destroyed && !res.headersSent) res.statusCode = status;
-  if (res.headersSent || res.destroyed) {
-    stream?.giveUp();
-    return large?.release();
-  }
-  if (stream) return sendStream(ctx, status, headers, stream);
-  // Replies depend on the API key, a header that shared caches ignore.
-  const type = ['Content-Type', 'application/json; charset=utf-8', 'Cache-Control', 'no-store'];
-  if (large) {
-    writeHead(ctx, status, headers, type);
-    return sendLarge(ctx, large, tenantOf(ctx));
-  }
-  writeHead(ctx, status, headers, [...type, 'Content-Length', `${Buffer.byteLength(text, encoding)}`]);
-  if (text.length > LARGE_CHARACTERS) {
-    return sendLarge(ctx, { parts: partsOf(text, encoding), release: countHeld(ctx, text.length) }, tenantOf(ctx));
-  }
+  if (res.headersSent || res.destroyed) return isText ? undefined : 'begin' in body ? body.giveUp() : body.release();
+  if (!isText && 'begin' in body) return sendStream(ctx, status, headers, body);
+  const send = (large: LargeReply, length = ''): void => {
+    writeHead(ctx, status, [...headers, JSON_HEADERS, length]);
+    sendLarge(ctx, large, tenantOf(ctx));
+  };
+  const sendText = (text: string, form: Reply['encoding']): void => {
+    const large = { parts: partsOf(text, form), release: countHeld(ctx, text.length) };
+    send(large, contentLength(Buffer.byteLength(text, form)));
+  };
+  if (!isText) return send(body);
+  if (typeof body === 'string' && body.length > LARGE_CHARACTERS) return sendText(body, encoding);
+  writer.clear(HEAD_BYTES);
+  if (typeof body !== 'string') headers.push(body.write(writer));
+  else if (encoding === 'latin1') writer.appendBytes(body);
+  else writer.append(body);
+  const length = writer.place - HEAD_BYTES;
+  if (length > LARGE_CHARACTERS) return sendText(writer.text(HEAD_BYTES), 'latin1');
+  headers.push(JSON_HEADERS, contentLength(length));
+  const whole = keepAlive ? wholeText(ctx, status, headers, keepAlive) : null;
+  if (whole === null) writeHead(ctx, status, headers);
   if (sending.length === 0) setImmediate(sendAll);
-  sending.push({ res, text: ctx.req.method === 'HEAD' ? '' : text, encoding });
+  sending.push({ res, text: whole ?? writer.text(HEAD_BYTES), isWhole: whole !== null });
+}
+
+const contentLength = (bytes: number): string => `Content-Length: ${bytes}\r\n`;
+
+/** Replies depend on the API key, a header that shared caches ignore. */
+const JSON_HEADERS = 'Content-Type: application/json; charset=utf-8\r\nCache-Control: no-store\r\n';
+
+/** Room for a head in front of its body. */
+const HEAD_BYTES = 4 * 1024;
+
+const writer = new JsonWriter();
+
+/** A response with Node's own fields by which it knows that its head was sent, which its types leave out. */
+type Headed = ServerResponse & { _header: string; _headerSent: boolean };
+
+/**
+ * The body that has been written with its head as one text. Node's own way checks and joins the headers of each reply
+ * one by one, which takes longer than reading the document. Null for replies that need it: to HEAD, with headers set by
+ * their names, or the last of their connection.
+ */
+function wholeText(ctx: Context, status: number, headers: readonly string[], keepAlive: string): string | null {
+  const { req, res } = ctx;
+  if (req.method === 'HEAD' || req.headers.expect !== undefined) return null;
+  if (res.getHeaderNames().length > 0 || !res.shouldKeepAlive || !res.socket) return null;
+  const first = firstLine(status);
+  const last = lastLines(keepAlive);
+  let start = HEAD_BYTES - first.length - last.length;
+  for (const lines of headers) start -= lines.length;
+  if (start < 0) return null;
+  let at = writer.put(first, start);
+  for (const lines of headers) at = writer.put(lines, at);
+  writer.put(last, at);
+  res.statusCode = status;
+  (res as Headed)._header = first;
+  (res as Headed)._headerSent = true;
+  return writer.text(start);
+}
+
+const firstLines = new Map<number, string>();
+
+function firstLine(status: number): string {
+  let line = firstLines.get(status);
+  if (line === undefined) firstLines.set(status, (line = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`));
+  return line;
+}
+
+const SECOND_MS = 1_000;
+let newest = { second: 0, keepAlive: '', lines: '' };
+
+/** The lines behind all others, the same for all replies of a second. */
+function lastLines(keepAlive: string): string {
+  const second = Math.floor(Date.now() / SECOND_MS);
+  if (newest.second !== second || newest.keepAlive !== keepAlive) {
+    newest = { second, keepAlive, lines: `Date: ${new Date(second * SECOND_MS).toUTCString()}\r\n${keepAlive}\r\n` };
+  }
+  return newest.lines;
 }
 
 function isPlain(body: unknown): body is object {
@@ -124,7 +189,8 @@ function isPlain(body: unknown): body is object {
 function sendStream(ctx: Context, status: number, headers: string[], { type, begin, giveUp }: StreamReply): void {
   const { res } = ctx;
   // Proxies are asked not to collect it first.
-  writeHead(ctx, status, headers, ['Content-Type', type, 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no']);
+  headers.push(`Content-Type: ${type}\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\n`);
+  writeHead(ctx, status, headers);
   if (ctx.req.method === 'HEAD') {
     giveUp();
     res.end();
@@ -163,55 +229,63 @@ function sendLarge(ctx: Context, { parts, release }: LargeReply, tenant: Tenant)
   else sendParts(res, parts, tenant).catch((error: unknown) => ctx.app.emit('error', error, ctx));
 }
 
-function writeHead(ctx: Context, status: number, headers: string[], own: readonly string[]): void {
+function writeHead(ctx: Context, status: number, headers: readonly string[]): void {
   const { res } = ctx;
   if (res.getHeaderNames().length === 0) {
-    headers.push(...own);
-    res.writeHead(status, headers);
+    res.writeHead(status, pairsOf(headers.join('')).flat());
   } else {
     res.statusCode = status;
-    setMissing(ctx, headers);
-    setMissing(ctx, own);
+    setMissing(ctx, headers.join(''));
   }
-}
-
-interface Sending {
-  res: ServerResponse;
-  text: string;
-  encoding: 'utf8' | 'latin1';
 }
 
 /**
  * Replies to the requests of one turn of the event loop are sent together at its end. Each by itself would wake its
  * client on another processor before the next request is looked at, which costs more than reading a document.
  */
-let sending: Sending[] = [];
+let sending: { res: ServerResponse; text: string; isWhole: boolean }[] = [];
 
 function sendAll(): void {
-  // Their clients may have gone since.
-  const replies = sending.filter(({ res }) => !res.destroyed && !res.writableEnded);
+  const replies = sending;
   sending = [];
-  for (const { res, text, encoding } of replies) if (text !== '') res.write(text, encoding);
-  // An end at once would be an empty second part, and the two cost more to write than one.
-  process.nextTick(endAll, replies);
+  for (const { res, text, isWhole } of replies) {
+    // Its client may have gone since.
+    if (res.destroyed || res.writableEnded) continue;
+    if (!isWhole) {
+      res.end(text, 'latin1');
+      continue;
+    }
+    // By itself: Node would hold it back for what may follow.
+    res.socket!.write(text, 'latin1');
+    res.end();
+  }
 }
 
-function endAll(replies: readonly Sending[]): void {
-  for (const { res } of replies) res.end();
+/** Says in every reply how long its connection is kept. */
+export function keepConnections(api: Koa, ms: number): void {
+  // Koa's prototype of contexts; the field is ours alone.
+  (api.context as unknown as WithReply)[KEEP_ALIVE] =
+    `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(ms / SECOND_MS)}\r\n`;
 }
 
 /** Makes every reply tell its client to close the connection, also those to requests under way. */
 export function endConnections(api: Koa): void {
-  // Koa's prototype of contexts; the field is ours alone.
-  (api.context as unknown as WithReply)[ENDS_CONNECTION] = true;
+  // As above.
+  (api.context as unknown as WithReply)[KEEP_ALIVE] = null;
 }
 
-function setMissing(ctx: Context, headers: readonly string[]): void {
+function pairsOf(lines: string): [name: string, value: string][] {
+  return lines
+    .split('\r\n')
+    .filter((line) => line !== '')
+    .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]);
+}
+
+function setMissing(ctx: Context, lines: string): void {
   const { res } = ctx;
   if (res.headersSent) return;
-  for (let at = 0; at < headers.length; at += 2) {
-    const name = headers[at]!;
-    if (name === 'Vary') ctx.vary(headers[at + 1]!);
-    else if (!res.hasHeader(name)) res.setHeader(name, headers[at + 1]!);
+  for (const [name, value] of pairsOf(lines)) {
+    if (name === 'Vary') ctx.vary(value);
+    else if (!res.hasHeader(name)) res.setHeader(name, value);
   }
 }

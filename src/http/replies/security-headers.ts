@@ -10,21 +10,20 @@ import { addHeaders } from './reply.js';
  */
 export function securityHeaders(publicUrl: string | null): Preparation {
   const headers = listHeaders(publicUrl?.startsWith('https:') === true);
-  return (ctx) => addHeaders(ctx, ...headers);
+  return (ctx) => addHeaders(ctx, headers);
 }
 
-/** Names and values in turn. */
-/** A dummy response that records the headers that are set, in order. */
+/** A dummy response that records the headers that are set, in order, as lines. */
 class HeaderRecorder extends ServerResponse {
-  readonly headers: string[] = [];
+  lines = '';
 
   override setHeader(name: string, value: number | string | readonly string[]): this {
-    this.headers.push(name, String(value));
+    this.lines += `${name}: ${String(value)}\r\n`;
     return this;
   }
 }
 
-function listHeaders(https: boolean): string[] {
+function listHeaders(https: boolean): string {
   const set = helmet({
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
     frameguard: { action: 'deny' },
@@ -43,5 +42,5 @@ function listHeaders(https: boolean): string[] {
   const request = new IncomingMessage(new Socket());
   const recorder = new HeaderRecorder(request);
   set(request, recorder, () => undefined);
-  return recorder.headers;
+  return recorder.lines;
 }

@@ -11,7 +11,7 @@ export function requestId(): Preparation {
     const given = ctx.req.headers['x-request-id'];
     const id = typeof given === 'string' && WELL_FORMED.test(given) ? given : randomUUID();
     ctx.state.requestId = id;
-    addHeaders(ctx, 'x-request-id', id);
+    addHeaders(ctx, `x-request-id: ${id}\r\n`);
   };
 }
 

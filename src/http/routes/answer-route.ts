@@ -9,14 +9,7 @@ import { requireJsonType, requireObjectBody } from '../requests/read-body.js';
 import { declaredLength, detachBody } from '../requests/read-bytes.js';
 import { bodyLimit } from './body-sizes.js';
 import { readFlagParameter, readTextParameter, readWholeParameter } from './read-parameter.js';
-import {
-  replyEncodedJson,
-  replyJson,
-  replyParts,
-  replyStream,
-  type LargeReply,
-  type StreamReply,
-} from '../replies/reply.js';
+import { replyEncoded, replyJson, type LargeReply, type StreamReply, type WrittenReply } from '../replies/reply.js';
 import {
   JSON_TYPE,
   Said,
@@ -147,12 +140,6 @@ function requireFitting(name: string, value: string, schema: Schema, form: RegEx
   if (form && !form.test(value)) throw invalid('INVALID_QUERY', `${name} must be of the form ${form.source}`);
 }
 
-function replyEncoded(ctx: RouteContext, json: string | LargeReply | StreamReply, status: number): void {
-  if (typeof json === 'string') replyEncodedJson(ctx, json, status);
-  else if ('begin' in json) replyStream(ctx, json);
-  else replyParts(ctx, json, status);
-}
-
 function reply(ctx: RouteContext, answers: readonly Answer[], returned: unknown): void {
   const said = returned instanceof Said ? returned : undefined;
   const answer = said?.status === undefined ? answers[0]! : answers.find(({ status }) => status === said.status)!;
@@ -160,7 +147,7 @@ function reply(ctx: RouteContext, answers: readonly Answer[], returned: unknown)
   const { status, kind } = answer;
   if (kind === 'own') return;
   if (kind === 'encoded') {
-    replyEncoded(ctx, value as string | LargeReply | StreamReply, status);
+    replyEncoded(ctx, value as string | WrittenReply | LargeReply | StreamReply, status);
   } else if (kind === 'plain') {
     replyJson(ctx, value as object, status);
   } else {

@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import type { BodySize } from './body-sizes.js';
-import type { LargeReply, StreamReply } from '../replies/reply.js';
+import type { LargeReply, StreamReply, WrittenReply } from '../replies/reply.js';
 import {
   arrayOf,
   FLAG,
@@ -143,8 +143,8 @@ export function plain<T>(schema: Schema<T>, description: string, status = 200): 
   return { status, description, content: { [JSON_TYPE]: schema }, kind: 'plain' };
 }
 
-/** JSON that the store has encoded already (`replyEncodedJson`). */
-export function encoded(schema: Schema, description: string, status = 200): Answer<string | LargeReply> {
+/** JSON that the store has encoded already, or does when it is sent (`replyEncoded`). */
+export function encoded(schema: Schema, description: string, status = 200): Answer<string | WrittenReply | LargeReply> {
   return { status, description, content: { [JSON_TYPE]: schema }, kind: 'encoded' };
 }
 

@@ -62,10 +62,10 @@ export class JsonWriter {
   /** With `exactAsText` numbers that JSON cannot hold exactly are texts; else they are left to the slower way. */
   constructor(private readonly exactAsText = false) {}
 
-  /** Forgets what has been written. */
-  clear(): void {
+  /** Forgets what has been written; the first `room` bytes are left for what is put there later. */
+  clear(room = 0): void {
     if (this.bytes.length > KEPT_BYTES) this.bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
-    this.length = 0;
+    this.length = room;
   }
 
   /** The number of bytes written; `cutTo` goes back to such a place. */
@@ -77,9 +77,20 @@ export class JsonWriter {
     this.length = place;
   }
 
-  /** The text written so far, one character for each byte: to be sent as `latin1`. */
-  text(): string {
-    return this.bytes.latin1Slice(0, this.length);
+  /** The text written so far, from a place on, one character for each byte: to be sent as `latin1`. */
+  text(from = 0): string {
+    return this.bytes.latin1Slice(from, this.length);
+  }
+
+  /** Puts `latin1` text into the room that was left for it; returns the place behind it. */
+  put(text: string, at: number): number {
+    return at + this.bytes.write(text, at, 'latin1');
+  }
+
+  /** Writes text in which a character stands for a byte. */
+  appendBytes(text: string): void {
+    this.reserve(text.length);
+    this.length = this.put(text, this.length);
   }
 
   /** Makes room for the JSON of a number of bytes of BSON; writing elements relies on it. */

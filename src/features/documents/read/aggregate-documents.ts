@@ -14,7 +14,7 @@ import { visibleDocuments } from '../store/document.js';
 import type { PipelineSource } from '../pipeline/pipeline-literals.js';
 import { pipelineError } from '../reply/query-errors.js';
 import { type ExplainedList, readExplained } from './list-documents.js';
-import type { EncodedReply } from './stored-documents.js';
+import type { EncodedReply } from '../reply/encoded-reply.js';
 import { timeRead } from './time-read.js';
 import { MAX_REPLY_BYTES, readInTurn, type ReplySize } from '../reply/reply-size.js';
 

@@ -13,9 +13,10 @@ import { documentPaths } from '../../collections/rules/rule.js';
 import { visibleDocuments } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
 import { parseGetQuery } from '../query/parse-list-query.js';
-import { encodeStoredJson, encodeInParts } from '../reply/encode-document.js';
+import { encodeInParts, writeDocument } from '../reply/encode-document.js';
 import { readWithin, SMALL_REPLY_BYTES } from '../reply/reply-size.js';
-import { encodeOne, type EncodedReply } from './stored-documents.js';
+import type { EncodedReply } from '../reply/encoded-reply.js';
+import { encodeOne } from './stored-documents.js';
 import { projectionOf } from '../reply/select-fields.js';
 import { redactRow, requireReadableNames } from '../reply/redact-fields.js';
 import { documentNotFound, requireDocumentId } from '../write/write-target.js';
@@ -58,7 +59,8 @@ async function readDocument(
   if (!found) throw documentNotFound();
   const plain = query.populate.length === 0;
   if (plain && found.length <= SMALL_REPLY_BYTES) {
-    return encodeStoredJson(redactRow(found, shown ? null : visibility), query.meta);
+    const row = redactRow(found, shown ? null : visibility);
+    return { write: (out) => (writeDocument(out, row, query.meta), '') };
   }
   return readWithin(app.replies, tenantOfCaller(caller), async (size) => {
     const whole = found ?? (await findRow(app, wanted));

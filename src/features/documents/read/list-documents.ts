@@ -18,7 +18,8 @@ import { readRows, readWithin, ReplySize } from '../reply/reply-size.js';
 import { projectionOf, widest } from '../reply/select-fields.js';
 import { sortKeyOf } from '../query/sort-key.js';
 import { timeRead } from './time-read.js';
-import { encodeStored, presentStored, wrapReply, type EncodedReply, type StoredDocuments } from './stored-documents.js';
+import { wrapReply, type EncodedReply } from '../reply/encoded-reply.js';
+import { encodeStored, presentStored, type StoredDocuments } from './stored-documents.js';
 
 interface OffsetFigures {
   total: number;

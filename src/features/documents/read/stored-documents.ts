@@ -1,11 +1,11 @@
 import type { App } from '../../../app.js';
-import type { LargeReply } from '../../../http/replies/reply.js';
 import { estimateReply } from '../../../http/admission/weights.js';
 import type { Tenant } from '../../../fair-limiter.js';
 import { ownTurn, turn } from '../../../scheduler.js';
 import type { Caller } from '../../access/caller.js';
 import type { Collection } from '../../collections/collection.js';
-import { decodeStored, encodeDocuments, encodeInParts } from '../reply/encode-document.js';
+import { decodeStored, encodeInParts, writeDocuments } from '../reply/encode-document.js';
+import { wrapReply, type EncodedReply } from '../reply/encoded-reply.js';
 import type { Presentation } from '../query/parse-list-query.js';
 import { populateDocuments } from './populate-documents.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
@@ -21,9 +21,6 @@ export interface StoredDocuments {
   /** The size of the reply so far. */
   size: ReplySize;
 }
-
-/** JSON in `latin1` text; in parts when it is large, each made when it is asked for. */
-export type EncodedReply = string | LargeReply;
 
 /** The amount of BSON that is decoded before others get a turn. */
 const TURN_BYTES = 256 * 1024;
@@ -65,29 +62,17 @@ export async function encodeStored(
   const pause = turn(estimateReply(Math.min(size.bytes, TURN_BYTES)), tenantOfReply(caller), 'reply');
   if (pause) await pause;
   if (selected === null && query.populate.length === 0) {
-    if (!size.isLarge) return encodeDocuments(rows, query.meta);
+    if (!size.isLarge) return { write: (out) => (writeDocuments(out, rows, query.meta), '') };
     return { parts: encodeInParts(rows, query.meta), release };
   }
   const documents = await presentStored(app, caller, stored, query);
   return size.isLarge ? { parts: encodeEach(documents), release } : toLatin1(documents);
 }
 
-/** The reply with text before and behind it. */
-export function wrapReply(opening: string, reply: EncodedReply, closing: string): EncodedReply {
-  if (typeof reply === 'string') return opening + reply + closing;
-  return { parts: around(opening, reply.parts, closing), release: reply.release };
-}
-
 /** A list in the envelope. */
 export function listEnvelope({ json, counted }: { json: EncodedReply; counted: boolean }): EncodedReply {
   const message = counted ? 'Documents counted' : 'Documents fetched';
   return wrapReply('{"success":true,"data":', json, `,"message":"${message}"}`);
-}
-
-function* around<T>(opening: string, parts: Iterable<T>, closing: string): Generator<T | string> {
-  yield opening;
-  yield* parts;
-  yield closing;
 }
 
 function* encodeEach(documents: readonly PresentedDocument[]): Generator<string> {

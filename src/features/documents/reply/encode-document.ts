@@ -7,7 +7,7 @@ const OPEN = 0x5b;
 const CLOSE = 0x5d;
 const COMMA = 0x2c;
 
-/** Encoding never waits for anything, so one buffer serves all requests. */
+/** Encoding never waits for anything, so one buffer serves all that is not written into a reply at once. */
 const writer = new JsonWriter();
 
 /**
@@ -39,7 +39,7 @@ export function decodeMeta(stored: Buffer): Record<string, unknown> {
 /** The JSON that presentDocument would give of a stored document's bytes; as `latin1` text (see replyEncodedJson). */
 export function encodeStoredJson(stored: Buffer, meta: boolean): string {
   writer.clear();
-  addDocument(stored, meta);
+  writeDocument(writer, stored, meta);
   return writer.text();
 }
 
@@ -61,31 +61,30 @@ export function* encodeInParts(
     for (; at < stored.length && bytes < PART_BYTES; at++) {
       if (isArray) writer.byte(at === 0 ? OPEN : COMMA);
       bytes += stored[at]!.length;
-      addDocument(stored[at]!, meta);
+      writeDocument(writer, stored[at]!, meta);
     }
     if (isArray && at === stored.length) writer.byte(CLOSE);
     yield writer.text();
   }
 }
 
-/** The JSON array of such documents. */
-export function encodeDocuments(stored: readonly Buffer[], meta: boolean): string {
-  writer.clear();
-  writer.byte(OPEN);
+/** Writes the JSON array of such documents. */
+export function writeDocuments(out: JsonWriter, stored: readonly Buffer[], meta: boolean): void {
+  out.byte(OPEN);
   for (let at = 0; at < stored.length; at++) {
-    if (at > 0) writer.byte(COMMA);
-    addDocument(stored[at]!, meta);
+    if (at > 0) out.byte(COMMA);
+    writeDocument(out, stored[at]!, meta);
   }
-  writer.byte(CLOSE);
-  return writer.text();
+  out.byte(CLOSE);
 }
 
-function addDocument(stored: Buffer, meta: boolean): void {
-  const place = writer.place;
-  writer.reserve(stored.length);
-  if (writeStored(stored, meta) && writer.isTextSince(place)) return;
-  writer.cutTo(place);
-  writer.append(JSON.stringify(presentDocument(decodeStored(stored), meta)));
+/** Writes the JSON of one such document. */
+export function writeDocument(out: JsonWriter, stored: Buffer, meta: boolean): void {
+  const place = out.place;
+  out.reserve(stored.length);
+  if (writeStored(out, stored, meta) && out.isTextSince(place)) return;
+  out.cutTo(place);
+  out.append(JSON.stringify(presentDocument(decodeStored(stored), meta)));
 }
 
 const META_NAMES = [...META_FIELDS];
@@ -99,11 +98,11 @@ const META_LENGTH = 9;
 const metaPlaces = new Int32Array(META_NAMES.length * 3);
 const metaTypes = new Uint8Array(META_NAMES.length);
 
-function writeStored(stored: Buffer, meta: boolean): boolean {
+function writeStored(out: JsonWriter, stored: Buffer, meta: boolean): boolean {
   const limit = readInt32(stored, 0) - 1;
   metaPlaces.fill(0);
-  writer.open();
-  if (!writeId(stored)) return false;
+  out.open();
+  if (!writeId(out, stored)) return false;
   for (let at = 4; at < limit;) {
     const type = stored[at]!;
     const value = endOfName(stored, at + 1) + 1;
@@ -117,17 +116,17 @@ function writeStored(stored: Buffer, meta: boolean): boolean {
     const hidden =
       (length === ID.length && isName(stored, at + 1, ID)) ||
       (length === HIDDEN.length && isName(stored, at + 1, HIDDEN));
-    if (!hidden && !writer.element(stored, type, at + 1, value, end)) return false;
+    if (!hidden && !out.element(stored, type, at + 1, value, end)) return false;
     at = end;
   }
   for (let index = 0; meta && index < META_NAMES.length; index++) {
     const name = metaPlaces[index * 3]!;
     if (name === 0) continue;
-    if (!writer.element(stored, metaTypes[index]!, name, metaPlaces[index * 3 + 1]!, metaPlaces[index * 3 + 2]!)) {
+    if (!out.element(stored, metaTypes[index]!, name, metaPlaces[index * 3 + 1]!, metaPlaces[index * 3 + 2]!)) {
       return false;
     }
   }
-  writer.close();
+  out.close();
   return true;
 }
 
@@ -136,9 +135,9 @@ const HIDDEN = Buffer.from(HIDDEN_FIELD);
 const META = META_NAMES.map((name) => Buffer.from(name));
 
 /** The identifier comes first in what we store; anything else is for the slower way. */
-function writeId(stored: Buffer): boolean {
+function writeId(out: JsonWriter, stored: Buffer): boolean {
   if (stored[4] !== BSON_OBJECT_ID || !isName(stored, 5, ID) || stored[8] !== 0) return false;
-  return writer.element(stored, BSON_OBJECT_ID, 5, 9, 21);
+  return out.element(stored, BSON_OBJECT_ID, 5, 9, 21);
 }
 
 function notePlace(stored: Buffer, type: number, name: number, value: number, end: number): boolean {

@@ -1,39 +1,36 @@
-import type { RouteContext } from '../../../http/routes/route.js';
+import type { JsonWriter } from '../../../platform/database/bson-json.js';
 import { addHeaders } from '../../../http/replies/reply.js';
+import type { RouteContext } from '../../../http/routes/route.js';
+import { writeReply, type EncodedReply } from './encoded-reply.js';
 import type { PresentedDocument } from './present-document.js';
 
-/** The `ETag` of a document as it is answered: its `updatedAt` in quotes; null when that is not among its fields. */
-function tagOf({ updatedAt }: PresentedDocument): string | null {
-  return updatedAt instanceof Date ? `"${updatedAt.toISOString()}"` : null;
+/** The header of every answer that is one document. */
+export const ETAG = { ETag: 'Names this version of the document: its `updatedAt`, in quotes' };
+
+/** The document, once its response has an `ETag`: its `updatedAt` in quotes, where that is among its fields. */
+export function withTag(ctx: RouteContext, document: PresentedDocument): PresentedDocument {
+  const { updatedAt } = document;
+  if (updatedAt instanceof Date) addHeaders(ctx, `ETag: "${updatedAt.toISOString()}"\r\n`);
+  return document;
+}
+
+/** The same for the document's JSON; without a tag where it is too large to be one text. */
+export function withTagOfJson(reply: EncodedReply): EncodedReply {
+  if (typeof reply !== 'string' && 'parts' in reply) return reply;
+  return {
+    write(out) {
+      writeReply(out, reply);
+      return tagOf(out);
+    },
+  };
 }
 
 const LAST_NAME = '"updatedAt":';
 /** A moment in quotes. */
 const TAG_CHARACTERS = 26;
 
-/** The same of a document's JSON, which ends with that field; null when it does not, or is too large to be one text. */
-function tagOfJson(reply: string | object): string | null {
-  if (typeof reply !== 'string') return null;
-  const start = reply.length - 1 - TAG_CHARACTERS;
-  const isThere = reply.startsWith(LAST_NAME, start - LAST_NAME.length) && reply.endsWith('"}');
-  return isThere ? reply.slice(start, -1) : null;
-}
-
-/** The header of every answer that is one document. */
-export const ETAG = { ETag: 'Names this version of the document: its `updatedAt`, in quotes' };
-
-/** The document, once its response has an `ETag`. */
-export function withTag(ctx: RouteContext, document: PresentedDocument): PresentedDocument {
-  setTag(ctx, tagOf(document));
-  return document;
-}
-
-/** The same for the document's JSON. */
-export function withTagOfJson<T extends string | object>(ctx: RouteContext, reply: T): T {
-  setTag(ctx, tagOfJson(reply));
-  return reply;
-}
-
-function setTag(ctx: RouteContext, tag: string | null): void {
-  if (tag !== null) addHeaders(ctx, 'ETag', tag);
+/** The line for what was written, which ends with that field; empty when it does not. */
+function tagOf(out: JsonWriter): string {
+  const last = out.text(Math.max(0, out.place - LAST_NAME.length - TAG_CHARACTERS - 1));
+  return last.startsWith(LAST_NAME) && last.endsWith('"}') ? `ETag: ${last.slice(LAST_NAME.length, -1)}\r\n` : '';
 }

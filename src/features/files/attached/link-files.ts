@@ -4,6 +4,7 @@ import { takeTurns } from '../../../scheduler.js';
 import type { Caller } from '../../access/caller.js';
 import type { Project } from '../../projects/project.js';
 import { getDocument } from '../../documents/read/get-document.js';
+import { readEncoded } from '../../documents/reply/encoded-reply.js';
 import { isSince, objectOf, visibilityOf, type FileRecord, openPlace, fileMissing, findFile } from '../file.js';
 import { findName } from './attach-file.js';
 
@@ -71,9 +72,7 @@ function isRefused({ kind }: AppError, { bearer }: Caller): boolean {
 /** When a document was stored that the caller may read; refused as a GET of it is. */
 export async function readSince(app: App, caller: Caller, name: string, id: string): Promise<Date | null> {
   const reply = await getDocument(app, caller, name, id, 'fields=createdAt');
-  const json = typeof reply === 'string' ? reply : [...reply.parts].join('');
-  if (typeof reply !== 'string') reply.release();
-  const { createdAt } = JSON.parse(json) as { createdAt?: string };
+  const { createdAt } = readEncoded(reply) as { createdAt?: string };
   return createdAt === undefined ? null : new Date(createdAt);
 }
 
