@@ -1,52 +1,46 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { READ_MATRIX, signBearers, type BearerKind, type ReadOperation, type Visible } from './access-matrix.js';
+import { describe, expect, it } from 'vitest';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
+import { READ_MATRIX, signBearers, type ReadOperation, type Visible } from './access-matrix.js';
 
 const USER = new ObjectId().toHexString();
 const ANOTHER = new ObjectId().toHexString();
 const TRASHED = { isDeleted: true, deletedAt: new Date() };
 
-let test: TestApp;
-let owner: TestProject;
-let tokens: Record<BearerKind, string>;
 const ids: Record<string, Record<string, string>> = {};
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  const stranger = await buildProject(test.app);
-  for (const rls of ['off', 'public-read', 'private'] as const) {
-    for (const { project } of [owner, stranger]) {
-      const collection = await buildCollection(test.app, project, {
-        name: rls,
-        fields: [
-          { name: 'title', type: 'String', required: true },
-          { name: 'userId', type: 'String' },
-        ],
-        rls: rls === 'off' ? null : { mode: rls, ownerField: 'userId' },
-      });
-      const documents = [
-        { title: 'mine', userId: USER },
-        { title: 'theirs', userId: ANOTHER },
-        { title: 'my trash', userId: USER, ...TRASHED },
-        { title: 'their trash', userId: ANOTHER, ...TRASHED },
-      ];
-      const placed = await placeDocuments(test.app, collection, documents);
-      if (project === owner.project)
-        ids[rls] = Object.fromEntries(documents.map(({ title }, at) => [title, placed[at]!]));
-    }
-    const refs = await buildCollection(test.app, owner.project, {
-      name: `refs-${rls}`,
-      fields: [{ name: 'to', type: 'Array', items: { type: 'Ref', ref: rls } }],
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const stranger = await buildProject(test.app);
+for (const rls of ['off', 'public-read', 'private'] as const) {
+  for (const { project } of [owner, stranger]) {
+    const collection = await buildCollection(test.app, project, {
+      name: rls,
+      fields: [
+        { name: 'title', type: 'String', required: true },
+        { name: 'userId', type: 'String' },
+      ],
+      rls: rls === 'off' ? null : { mode: rls, ownerField: 'userId' },
     });
-    await placeDocuments(test.app, refs, [{ to: Object.values(ids[rls]!) }]);
+    const documents = [
+      { title: 'mine', userId: USER },
+      { title: 'theirs', userId: ANOTHER },
+      { title: 'my trash', userId: USER, ...TRASHED },
+      { title: 'their trash', userId: ANOTHER, ...TRASHED },
+    ];
+    const placed = await placeDocuments(test.app, collection, documents);
+    if (project === owner.project)
+      ids[rls] = Object.fromEntries(documents.map(({ title }, at) => [title, placed[at]!]));
   }
-  tokens = signBearers(test.app, owner.project, stranger.project, USER);
-});
-afterAll(() => test.close());
+  const refs = await buildCollection(test.app, owner.project, {
+    name: `refs-${rls}`,
+    fields: [{ name: 'to', type: 'Array', items: { type: 'Ref', ref: rls } }],
+  });
+  await placeDocuments(test.app, refs, [{ to: Object.values(ids[rls]!) }]);
+}
+const tokens = signBearers(test.app, owner.project, stranger.project, USER);
 
 interface Attempt {
   path: string;

@@ -1,38 +1,32 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Collection } from '../world/collections.js';
 import { documentStore } from '../world/stored.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { WRITE_MATRIX, signBearers, type BearerKind, type WriteOperation } from './access-matrix.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
+import { WRITE_MATRIX, signBearers, type WriteOperation } from './access-matrix.js';
 
 const USER = new ObjectId().toHexString();
 const ANOTHER = new ObjectId().toHexString();
 
-let test: TestApp;
-let owner: TestProject;
-let tokens: Record<BearerKind, string>;
 const collections = new Map<string, Collection>();
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  const stranger = await buildProject(test.app);
-  for (const rls of ['off', 'public-read', 'private'] as const) {
-    const collection = await buildCollection(test.app, owner.project, {
-      name: rls,
-      fields: [
-        { name: 'title', type: 'String', required: true },
-        { name: 'userId', type: 'String' },
-      ],
-      rls: rls === 'off' ? null : { mode: rls, ownerField: 'userId' },
-    });
-    collections.set(rls, collection);
-  }
-  tokens = signBearers(test.app, owner.project, stranger.project, USER);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const stranger = await buildProject(test.app);
+for (const rls of ['off', 'public-read', 'private'] as const) {
+  const collection = await buildCollection(test.app, owner.project, {
+    name: rls,
+    fields: [
+      { name: 'title', type: 'String', required: true },
+      { name: 'userId', type: 'String' },
+    ],
+    rls: rls === 'off' ? null : { mode: rls, ownerField: 'userId' },
+  });
+  collections.set(rls, collection);
+}
+const tokens = signBearers(test.app, owner.project, stranger.project, USER);
 
 /** A stored document, put there past all rules. */
 async function place(collection: Collection, userId: string, isDeleted: boolean): Promise<string> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
 import { drainJobs, listOutbox } from '../world/jobs.js';
 import { updateProject } from '../world/projects.js';
@@ -7,9 +7,9 @@ import { identityStore } from '../../src/features/users/accounts/linked-identity
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openSocialBrowser, type SocialBrowser } from '../helpers/social-browser.js';
-import { openSocialIssuer, type SocialIssuer } from '../helpers/social-issuer.js';
+import { openSocialIssuer } from '../helpers/social-issuer.js';
+import { use, useTestApp } from '../helpers/use.js';
 import {
   bearer,
   buildEmail,
@@ -22,22 +22,14 @@ import {
 
 const NEW_PASSWORD = 'a brand new password';
 const clock = createFakeClock();
-let test: TestApp;
-let issuer: SocialIssuer;
 let project: TestProject;
 let client: UserClient;
 let server: UserClient;
 let browser: SocialBrowser;
 let people = 0;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' }, clock });
-  issuer = await openSocialIssuer();
-});
-afterAll(async () => {
-  await issuer.close();
-  await test.close();
-});
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' }, clock });
+const issuer = use(await openSocialIssuer());
 beforeEach(async () => {
   project = await buildProject(test.app);
   client = openUserClient(test, project.publishable);

@@ -1,51 +1,45 @@
 import { ObjectId } from 'bson';
 import fc from 'fast-check';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Collection, defaultUsersCollection } from '../world/collections.js';
 import { signAccessToken } from '../world/users.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { runs } from '../helpers/runs.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const ME = new ObjectId().toHexString();
 const SOMEONE = new ObjectId().toHexString();
 const CANARY = 'canary that nobody may see';
 
-let test: TestApp;
-let shop: TestProject;
-let token: string;
 const ids = { ann: new ObjectId(), bob: new ObjectId(), first: new ObjectId(), second: new ObjectId() };
 
-beforeAll(async () => {
-  test = await openTestApp({ constants: { aggregateLimit: 50 } });
-  shop = await buildProject(test.app);
-  token = signAccessToken(test.app, shop.project, ME, 600_000);
-  const { posts, authors, notes } = await buildShop(shop);
-  await placeDocuments(test.app, authors, [
-    { _id: ids.ann, name: 'Ann', boss: ids.bob.toHexString(), born: new Date('1990-01-01T00:00:00Z') },
-    { _id: ids.bob, name: 'Bob', born: new Date('1980-01-01T00:00:00Z') },
-    { name: CANARY, isDeleted: true, deletedAt: new Date() },
-    { name: CANARY, isDeleted: 'removed' },
-  ]);
-  await placeDocuments(test.app, posts, [
-    { _id: ids.first, title: 'one', views: 1, tags: ['a', 'b'], author: ids.ann.toHexString() },
-    { _id: ids.second, title: 'two', views: 2, tags: ['b'], author: ids.bob.toHexString() },
-    { title: 'three', views: 3, author: ids.ann.toHexString() },
-    { title: CANARY, views: 100, author: ids.ann.toHexString(), isDeleted: true, deletedAt: new Date() },
-  ]);
-  await placeDocuments(test.app, notes, [
-    { text: 'mine', userId: ME },
-    { text: CANARY, userId: SOMEONE },
-    { text: CANARY, userId: ME, isDeleted: true, deletedAt: new Date() },
-  ]);
-  await placeDocuments(test.app, defaultUsersCollection(shop.project._id), [{ email: CANARY, password: CANARY }]);
-  const stranger = await buildShop(await buildProject(test.app));
-  for (const [name, collection] of Object.entries(stranger)) {
-    await placeDocuments(test.app, collection, [{ title: CANARY, text: CANARY, name: CANARY, userId: ME, from: name }]);
-  }
-});
-afterAll(() => test.close());
+const test = await useTestApp({ constants: { aggregateLimit: 50 } });
+const shop = await buildProject(test.app);
+const token = signAccessToken(test.app, shop.project, ME, 600_000);
+const { posts, authors, notes } = await buildShop(shop);
+await placeDocuments(test.app, authors, [
+  { _id: ids.ann, name: 'Ann', boss: ids.bob.toHexString(), born: new Date('1990-01-01T00:00:00Z') },
+  { _id: ids.bob, name: 'Bob', born: new Date('1980-01-01T00:00:00Z') },
+  { name: CANARY, isDeleted: true, deletedAt: new Date() },
+  { name: CANARY, isDeleted: 'removed' },
+]);
+await placeDocuments(test.app, posts, [
+  { _id: ids.first, title: 'one', views: 1, tags: ['a', 'b'], author: ids.ann.toHexString() },
+  { _id: ids.second, title: 'two', views: 2, tags: ['b'], author: ids.bob.toHexString() },
+  { title: 'three', views: 3, author: ids.ann.toHexString() },
+  { title: CANARY, views: 100, author: ids.ann.toHexString(), isDeleted: true, deletedAt: new Date() },
+]);
+await placeDocuments(test.app, notes, [
+  { text: 'mine', userId: ME },
+  { text: CANARY, userId: SOMEONE },
+  { text: CANARY, userId: ME, isDeleted: true, deletedAt: new Date() },
+]);
+await placeDocuments(test.app, defaultUsersCollection(shop.project._id), [{ email: CANARY, password: CANARY }]);
+const stranger = await buildShop(await buildProject(test.app));
+for (const [name, collection] of Object.entries(stranger)) {
+  await placeDocuments(test.app, collection, [{ title: CANARY, text: CANARY, name: CANARY, userId: ME, from: name }]);
+}
 
 async function buildShop({ project }: TestProject): Promise<Record<'posts' | 'authors' | 'notes', Collection>> {
   return {

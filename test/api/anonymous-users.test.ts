@@ -1,53 +1,39 @@
 import type { Response } from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { addCollection } from '../world/collections.js';
 import { removeAnonymousUsersJob } from '../world/jobs.js';
 import { changeProject, setSocialProvider } from '../world/projects.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openSocialIssuer, type SocialIssuer } from '../helpers/social-issuer.js';
+import { openTestApp } from '../helpers/open-test-app.js';
+import { openSocialIssuer } from '../helpers/social-issuer.js';
 import { openAuthenticator } from '../helpers/soft-authenticator.js';
-import {
-  bearer,
-  buildEmail,
-  openUserClient,
-  PASSWORD,
-  readMailedCode,
-  type UserClient,
-} from '../helpers/user-client.js';
+import { use, useTestApp } from '../helpers/use.js';
+import { bearer, buildEmail, openUserClient, PASSWORD, readMailedCode } from '../helpers/user-client.js';
 
 const clock = createFakeClock(Date.now());
 const HOME = 'https://app.shop.example/account';
 const [RP, ORIGIN] = ['shop.example', 'https://app.shop.example'];
-let test: TestApp;
-let issuer: SocialIssuer;
-let shop: TestProject;
-let client: UserClient;
-let server: UserClient;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_ANONYMOUS_RATE_LIMIT: 'off' }, clock });
-  issuer = await openSocialIssuer();
-  const made = await buildProject(test.app);
-  const passkeys = { rpId: RP, origins: [ORIGIN] };
-  shop = { ...made, project: await changeProject(test.app, made.project, { signIn: { anonymous: true, passkeys } }) };
-  client = openUserClient(test, shop.publishable);
-  server = openUserClient(test, shop.secret);
-  const rls = { mode: 'private' as const, ownerField: 'userId' };
-  await addCollection(test.app, shop.project, { name: 'notes', fields: [{ name: 'text', type: 'String' }], rls });
-  await setSocialProvider(test.app, shop.project, {
-    name: 'acme',
-    issuer: issuer.url,
-    clientId: issuer.clientId,
-    clientSecret: issuer.clientSecret,
-    redirectUrls: [HOME],
-    mayBePrivate: true,
-  });
-});
-afterAll(async () => {
-  await issuer.close();
-  await test.close();
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_ANONYMOUS_RATE_LIMIT: 'off' }, clock });
+const issuer = use(await openSocialIssuer());
+const made = await buildProject(test.app);
+const passkeys = { rpId: RP, origins: [ORIGIN] };
+const shop = {
+  ...made,
+  project: await changeProject(test.app, made.project, { signIn: { anonymous: true, passkeys } }),
+};
+const client = openUserClient(test, shop.publishable);
+const server = openUserClient(test, shop.secret);
+const rls = { mode: 'private' as const, ownerField: 'userId' };
+await addCollection(test.app, shop.project, { name: 'notes', fields: [{ name: 'text', type: 'String' }], rls });
+await setSocialProvider(test.app, shop.project, {
+  name: 'acme',
+  issuer: issuer.url,
+  clientId: issuer.clientId,
+  clientSecret: issuer.clientSecret,
+  redirectUrls: [HOME],
+  mayBePrivate: true,
 });
 
 const codeOf = ({ status, body }: Response): string => `${status} ${(body as { code?: string }).code ?? ''}`;

@@ -1,29 +1,21 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Collection, defaultUsersCollection, documentsName, parseFieldSpec } from '../world/collections.js';
 import { signAccessToken } from '../world/users.js';
-import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
 import { openRandom, type Random } from '../helpers/random.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-let ada: string;
-let headers: Record<string, string>;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  const id = new ObjectId();
-  ada = id.toHexString();
-  await test.app.db
-    .collection(documentsName(defaultUsersCollection(owner.project._id)))
-    .insertOne({ _id: id, email: `${ada}@example.test`, isDeleted: false, _bsvc: {} } as never);
-  const token = signAccessToken(test.app, owner.project, ada, 900_000);
-  headers = { 'x-api-key': owner.publishable, authorization: `Bearer ${token}` };
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const id = new ObjectId();
+const ada = id.toHexString();
+await test.app.db
+  .collection(documentsName(defaultUsersCollection(owner.project._id)))
+  .insertOne({ _id: id, email: `${ada}@example.test`, isDeleted: false, _bsvc: {} } as never);
+const token = signAccessToken(test.app, owner.project, ada, 900_000);
+const headers = { 'x-api-key': owner.publishable, authorization: `Bearer ${token}` };
 
 const newId = (): string => new ObjectId().toHexString();
 

@@ -1,28 +1,21 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Collection } from '../world/collections.js';
+import { describe, expect, it } from 'vitest';
 import { insertDocuments } from '../world/documents.js';
-import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-let items: Collection;
 const clock = createFakeClock();
 
-beforeAll(async () => {
-  test = await openTestApp({ clock });
-  owner = await buildProject(test.app);
-  items = await buildCollection(test.app, owner.project, {
-    name: 'items',
-    fields: [
-      { name: 'name', type: 'String', required: true },
-      { name: 'code', type: 'String', unique: true },
-    ],
-  });
+const test = await useTestApp({ clock });
+const owner = await buildProject(test.app);
+const items = await buildCollection(test.app, owner.project, {
+  name: 'items',
+  fields: [
+    { name: 'name', type: 'String', required: true },
+    { name: 'code', type: 'String', unique: true },
+  ],
 });
-afterAll(() => test.close());
 
 const bulk = (body: unknown) =>
   request(test.server)

@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { setChanges } from '../world/collections.js';
 import { trimChangesJob } from '../world/jobs.js';
 import { projectStore } from '../world/stored.js';
@@ -7,17 +7,13 @@ import { buildCollection, buildProject, type TestProject } from '../helpers/buil
 import { eventually } from '../helpers/eventually.js';
 import { openFollower } from '../helpers/feed-follower.js';
 import { buildOperator } from '../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const MAX = 6_000;
 
-let test: TestApp;
 let shop: TestProject;
 
-beforeAll(async () => {
-  test = await openTestApp({ constants: { changesMaxBytes: MAX } });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ constants: { changesMaxBytes: MAX } });
 
 const build = async (limits: { database?: number }): Promise<void> => {
   shop = await buildProject(test.app);

@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type Collection, dropCollection, setChanges, setRls } from '../world/collections.js';
 import { importDocuments, purgeTrash } from '../world/documents.js';
 import { trimChangesJob } from '../world/jobs.js';
@@ -9,10 +9,10 @@ import { CHANGE_LOG } from '../world/stored.js';
 import { signAccessToken } from '../world/users.js';
 import { hintOf } from '../../src/features/changes/change-log.js';
 import { appendChanges } from '../../src/features/changes/outbox-log.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { openFollower, type FeedFollower } from '../helpers/feed-follower.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const USER = new ObjectId().toHexString();
 const ANOTHER = new ObjectId().toHexString();
@@ -22,15 +22,10 @@ const FIELDS = [
   { name: 'userId', type: 'String' as const },
 ];
 
-let test: TestApp;
-let owner: TestProject;
 let made = 0;
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
 
 const secret = () => ({ 'x-api-key': owner.secret });
 const signedIn = (userId: string) => ({

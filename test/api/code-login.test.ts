@@ -1,12 +1,12 @@
 import type { Response } from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { drainJobs, listJobs, listOutbox } from '../world/jobs.js';
 import { type SignInSettings, changeProject } from '../world/projects.js';
 import { disableUser, requireUser } from '../world/users.js';
 import { JOB_PRIORITIES } from '../../src/platform/jobs/job.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 import {
   bearer,
   buildEmail,
@@ -19,12 +19,8 @@ import {
 
 const clock = createFakeClock();
 const PAGE = 'https://shop.example/sign-in';
-let test: TestApp;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
 
 interface Shop extends TestProject {
   client: UserClient;

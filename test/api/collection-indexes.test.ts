@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { App } from '../world/app.js';
 import {
   type Collection,
@@ -10,19 +10,14 @@ import {
   setRls,
 } from '../world/collections.js';
 import { collectionStore } from '../world/stored.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
 const PRIVATE = { mode: 'private', ownerField: 'userId' } as const;
 
-let test: TestApp;
-let shop: TestProject;
 let made = 0;
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const shop = await buildProject(test.app);
 
 const register = (declaration: object) =>
   request(test.server)

@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   checkStoredDocuments,
   editCollection,
@@ -8,8 +8,8 @@ import {
   type Unique,
   writeUnique,
 } from '../world/collections.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
 const FIELDS = ['staff:String!', 'at:String!', 'status:String=booked', 'paid:Boolean', 'tags:Array(String)'].map(
   parseFieldSpec,
@@ -17,16 +17,9 @@ const FIELDS = ['staff:String!', 'at:String!', 'status:String=booked', 'paid:Boo
 const BOOKED: Unique = { fields: ['staff', 'at'], where: { status: 'booked' } };
 const ten = { staff: 'ann', at: '10:00' };
 
-let test: TestApp;
-let owner: TestProject;
-let name: string;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  ({ name } = await buildCollection(test.app, owner.project, { fields: FIELDS, uniques: [BOOKED] }));
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const { name } = await buildCollection(test.app, owner.project, { fields: FIELDS, uniques: [BOOKED] });
 
 const send = (method: 'post' | 'patch', path: string, body: object) =>
   request(test.server)[method](`/api/data/${path}`).set('x-api-key', owner.secret).send(body);

@@ -1,19 +1,13 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Collection, editCollection, parseFieldSpec } from '../world/collections.js';
 import { importDocuments } from '../world/documents.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { searchConstraints } from '../helpers/search-constraints.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
 
 let made = 0;
 const build = (...specs: string[]): Promise<Collection> =>

@@ -1,21 +1,15 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { signAccessToken } from '../world/users.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-
-let test: TestApp;
-let shop: TestProject;
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
 interface CursorBody {
   data: { nextCursor: string | null };
 }
 
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const shop = await buildProject(test.app);
 
 const get = (path: string, key = shop.publishable) =>
   request(test.server).get(`/api/data/${path}`).set('x-api-key', key);

@@ -1,24 +1,18 @@
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-
-let test: TestApp;
-let owner: TestProject;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  for (const name of ['posts', 'notes']) await buildCollection(test.app, owner.project, { name });
-  await send('post', '/posts/bulk', [{ title: 'first of all' }, { title: 'second of all' }]).expect(201);
-  await send('post', '/notes', { title: 'a note' }).expect(201);
-});
-afterAll(() => test.close());
+import { describe, expect, it } from 'vitest';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
 const send = (method: 'get' | 'post', path: string, body?: object) =>
   request(test.server)[method](`/api/data${path}`).set('x-api-key', owner.secret).send(body);
+
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+for (const name of ['posts', 'notes']) await buildCollection(test.app, owner.project, { name });
+await send('post', '/posts/bulk', [{ title: 'first of all' }, { title: 'second of all' }]).expect(201);
+await send('post', '/notes', { title: 'a note' }).expect(201);
 
 /** Changes every copy of the text in the data file by one bit. */
 function damage(text: string): void {

@@ -1,30 +1,24 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Collection, documentsName, parseFieldSpec } from '../world/collections.js';
 import { importDocuments, purgeTrash, removeExpiredDocuments } from '../world/documents.js';
 import { projectStore } from '../world/stored.js';
 import { MAX_USER_BYTES } from '../../src/features/users/accounts/insert-user.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { openTestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 import { bearer, buildEmail, openUserClient, PASSWORD } from '../helpers/user-client.js';
 
 const LIMIT = 100_000;
 const DOCUMENT = { text: 'x'.repeat(10_000) };
 
-let test: TestApp;
-let shop: TestProject;
-let items: Collection;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  await projectStore(test.app).updateOne({ _id: shop.project._id }, { $set: { limits: { database: LIMIT } } });
-  items = await buildCollection(test.app, shop.project, { name: 'items' });
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+await projectStore(test.app).updateOne({ _id: shop.project._id }, { $set: { limits: { database: LIMIT } } });
+const items = await buildCollection(test.app, shop.project, { name: 'items' });
 
 const send = (method: 'post' | 'patch' | 'put' | 'delete', path: string, body?: object): request.Test =>
   request(test.server)[method](`/api/data/${path}`).set('x-api-key', shop.secret).send(body);

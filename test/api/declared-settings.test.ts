@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { parse, stringify } from 'yaml';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { withParsedCollections } from '../../cli/formats/read-declaration-file.js';
 import { type JsonSchema, ROUTE_LISTS } from '../world/app.js';
 import { createProject, declareProject, requireProject } from '../world/projects.js';
@@ -9,7 +9,7 @@ import { applyProjects } from '../../src/features/declaration/apply-projects.js'
 import { planProjects, type ProjectPlan } from '../../src/features/declaration/plan-projects.js';
 import { readProjectsFile, type ProjectDeclaration } from '../../src/features/declaration/project-declaration.js';
 import { OVERRIDABLE_LIMITS } from '../../src/features/plans/plan-limits.js';
-import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
+import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const NAME = 'all settings';
@@ -224,30 +224,24 @@ const NO_SETTINGS = new Set([
   ...['testHook', 'runSchedule'],
 ]);
 
-let from: TestApp;
-let to: TestApp;
-let call: OperatorClient;
-let path: string;
-
-beforeAll(async () => {
-  const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_BCRYPT_COST: '4' };
-  [from, to] = await Promise.all([openTestApp({ settings }), openTestApp({ settings })]);
-  ({ call } = await buildOperator(from));
-  const { project } = await createProject(from.app, { name: 'first name' });
-  path = `/api/projects/${project._id.toHexString()}`;
-  for (const [id, rows] of Object.entries(SETTINGS)) {
-    const { method } = ROUTES.find((route) => route.id === id)!;
-    for (const { at = '', body } of rows) {
-      const answer = await call(method.toLowerCase() as 'put', path + at, body);
-      if (answer.status >= 300) throw new Error(`${id}: ${JSON.stringify(answer.body)}`);
-    }
-  }
-});
 afterAll(() => Promise.all([from.close(), to.close()]));
 
 const ROUTES = ROUTE_LISTS.flatMap(({ routes }) => routes).filter(
   ({ method, path: line }) => line.startsWith('/api/projects/:projectId') && method !== 'GET' && method !== 'DELETE',
 );
+
+const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_BCRYPT_COST: '4' };
+const [from, to] = await Promise.all([openTestApp({ settings }), openTestApp({ settings })]);
+const { call } = await buildOperator(from);
+const { project } = await createProject(from.app, { name: 'first name' });
+const path = `/api/projects/${project._id.toHexString()}`;
+for (const [id, rows] of Object.entries(SETTINGS)) {
+  const { method } = ROUTES.find((route) => route.id === id)!;
+  for (const { at = '', body } of rows) {
+    const answer = await call(method.toLowerCase() as 'put', path + at, body);
+    if (answer.status >= 300) throw new Error(`${id}: ${JSON.stringify(answer.body)}`);
+  }
+}
 
 describe('the settings of a project that its routes can set', () => {
   it('are in this table: every route that changes something, with every property of its body', () => {

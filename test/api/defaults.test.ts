@@ -1,23 +1,16 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { editCollection, parseFieldSpec } from '../world/collections.js';
 import { importDocuments } from '../world/documents.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
 const SPECS = ['title:String', 'state:String=open', 'seats:Number=0', 'at:Object{city:String,floor:Number=1}'];
 type Body = Record<string, unknown>;
 
-let test: TestApp;
-let owner: TestProject;
-let name: string;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  ({ name } = await buildCollection(test.app, owner.project, { fields: SPECS.map(parseFieldSpec) }));
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const { name } = await buildCollection(test.app, owner.project, { fields: SPECS.map(parseFieldSpec) });
 
 const send = (method: 'post' | 'patch', path: string, body: object) =>
   request(test.server)[method](`/api/data/${path}`).set('x-api-key', owner.secret).send(body);

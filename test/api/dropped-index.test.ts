@@ -1,35 +1,28 @@
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { App } from '../world/app.js';
-import { type Collection, documentsName } from '../world/collections.js';
+import { documentsName } from '../world/collections.js';
 import { type StoredDocument, aggregateDocuments, encodeList, operatorCaller, readFeed } from '../world/documents.js';
-import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
 const DOCUMENTS = 20;
 /** So often a read is begun. */
 const ATTEMPTS = 3;
 
-let test: TestApp;
-let owner: TestProject;
-let collection: Collection;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  collection = await buildCollection(test.app, owner.project, {
-    name: 'things',
-    mode: 'flexible',
-    rls: { mode: 'public-read', ownerField: 'userId' },
-    changes: { on: true },
-  });
-  const at = new Date();
-  const times = { isDeleted: false, deletedAt: null, createdAt: at, updatedAt: at };
-  await storedDocuments(test.app, collection).insertMany(
-    Array.from({ length: DOCUMENTS }, (_, n) => ({ _id: new ObjectId(), kind: 'a', n, ...times }) as StoredDocument),
-  );
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const collection = await buildCollection(test.app, owner.project, {
+  name: 'things',
+  mode: 'flexible',
+  rls: { mode: 'public-read', ownerField: 'userId' },
+  changes: { on: true },
 });
-afterAll(() => test.close());
+const at = new Date();
+const times = { isDeleted: false, deletedAt: null, createdAt: at, updatedAt: at };
+await storedDocuments(test.app, collection).insertMany(
+  Array.from({ length: DOCUMENTS }, (_, n) => ({ _id: new ObjectId(), kind: 'a', n, ...times }) as StoredDocument),
+);
 
 /** The app, where so many reads of the documents are broken off as MongoDB does when their index was dropped. */
 function appThatDrops(times: number): { app: App; dropped: () => number } {

@@ -1,45 +1,37 @@
 import type { Response } from 'supertest';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Collection, parseFieldSpec } from '../world/collections.js';
 import { drainJobs, removeAnonymousUsersJob } from '../world/jobs.js';
 import { changeProject } from '../world/projects.js';
-import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { bearer, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
+import { useTestApp } from '../helpers/use.js';
+import { bearer, openUserClient, PASSWORD } from '../helpers/user-client.js';
 
 // What becomes of a user's documents is what their references to the user say (decision 7).
 
 const DAY_MS = 86_400_000;
 const clock = createFakeClock();
-let test: TestApp;
-let shop: TestProject;
-let client: UserClient;
-let server: UserClient;
-let collections: Record<'removed' | 'trashed' | 'cleared' | 'kept' | 'held', Collection>;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_ANONYMOUS_RATE_LIMIT: 'off' }, clock });
-  shop = await buildProject(test.app);
-  await changeProject(test.app, shop.project, { signIn: { anonymous: true } });
-  client = openUserClient(test, shop.publishable);
-  server = openUserClient(test, shop.secret);
-  const build = (spec: string): Promise<Collection> =>
-    buildCollection(test.app, shop.project, {
-      fields: ['text:String', spec].map(parseFieldSpec),
-      rls: { mode: 'private', ownerField: 'owner' },
-    });
-  collections = {
-    removed: await build('owner:Ref(users){onDelete:remove}'),
-    trashed: await build('owner:Ref(users){onDelete:trash}'),
-    cleared: await build('owner:Ref(users){onDelete:unset}'),
-    kept: await build('owner:Ref(users)'),
-    held: await build('owner:Ref(users){onDelete:restrict}'),
-  };
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_ANONYMOUS_RATE_LIMIT: 'off' }, clock });
+const shop = await buildProject(test.app);
+await changeProject(test.app, shop.project, { signIn: { anonymous: true } });
+const client = openUserClient(test, shop.publishable);
+const server = openUserClient(test, shop.secret);
+const build = (spec: string): Promise<Collection> =>
+  buildCollection(test.app, shop.project, {
+    fields: ['text:String', spec].map(parseFieldSpec),
+    rls: { mode: 'private', ownerField: 'owner' },
+  });
+const collections = {
+  removed: await build('owner:Ref(users){onDelete:remove}'),
+  trashed: await build('owner:Ref(users){onDelete:trash}'),
+  cleared: await build('owner:Ref(users){onDelete:unset}'),
+  kept: await build('owner:Ref(users)'),
+  held: await build('owner:Ref(users){onDelete:restrict}'),
+};
 
 interface SignedIn {
   id: string;

@@ -1,21 +1,12 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Collection } from '../world/collections.js';
+import { describe, expect, it } from 'vitest';
 import { importDocuments } from '../world/documents.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let shop: TestProject;
-let items: Collection;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  items = await buildCollection(test.app, shop.project, { name: 'items' });
-});
-
-afterAll(() => test.close());
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+const items = await buildCollection(test.app, shop.project, { name: 'items' });
 
 const send = (method: 'post' | 'put' | 'patch', path: string, json: string): request.Test =>
   request(test.server)

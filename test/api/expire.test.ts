@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   type Collection,
   editCollection,
@@ -10,37 +10,22 @@ import {
 } from '../world/collections.js';
 import { removeExpiredDocuments } from '../world/documents.js';
 import { fileStore } from '../world/stored.js';
-import {
-  buildCollection,
-  buildProject,
-  placeDocuments,
-  storedDocuments,
-  type TestProject,
-} from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments, storedDocuments } from '../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+import { use, useTestApp } from '../helpers/use.js';
+import { openWebhookReceiver } from '../helpers/webhook-receiver.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const FIELDS = ['title:String', 'expiresAt:Date'];
 
 const clock = createFakeClock();
-let test: TestApp;
-let receiver: WebhookReceiver;
-let owner: TestProject;
 
-beforeAll(async () => {
-  test = await openTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
-  receiver = await openWebhookReceiver();
-  owner = await buildProject(test.app);
-});
-afterAll(async () => {
-  await test.close();
-  await receiver.close();
-});
+const test = await useTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const receiver = use(await openWebhookReceiver());
+const owner = await buildProject(test.app);
 
 const build = (expire: Expire, specs: string[] = FIELDS): Promise<Collection> =>
   buildCollection(test.app, owner.project, { fields: specs.map(parseFieldSpec), expire });

@@ -1,6 +1,6 @@
 import { ObjectId, type Document } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   type Field,
   addCollection,
@@ -11,22 +11,17 @@ import {
 import { CHANGE_LOG } from '../world/stored.js';
 import { signAccessToken } from '../world/users.js';
 import { buildProject, storedDocuments } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openSeed } from '../helpers/seed.js';
 import { openRandom, type Random } from '../helpers/random.js';
+import { useTestApp } from '../helpers/use.js';
 
 const CASES = Number(process.env.CASES ?? (process.env.BSVC_TEST_TRANSPORT === 'wire' ? 8 : 25));
-
 /**
  * rules.md 13, property 6: of two stores that differ only in what a caller does not see of the fields, every reply to
  * that caller is the same text.
  */
-let test: TestApp;
 const reached = { shown: 0, unnamed: 0, refused: 0, written: 0, differing: 0 };
-beforeAll(async () => {
-  test = await openTestApp();
-});
-afterAll(() => test.close());
+const test = await useTestApp();
 
 const [USER, OTHER] = [new ObjectId(), new ObjectId()].map(String) as [string, string];
 const HIDDEN = ['a', 'b', 'c'];

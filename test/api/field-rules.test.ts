@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import {
   type Collection,
   type Field,
@@ -11,44 +11,38 @@ import {
   editCollection,
 } from '../world/collections.js';
 import { signAccessToken } from '../world/users.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openStreamClient } from '../helpers/event-stream.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-let as: Record<'ada' | 'bob' | 'staff' | 'nobody' | 'expired' | 'server', Record<string, string>>;
 const [ADA, BOB, STAFF] = Array.from({ length: 3 }, () => new ObjectId().toHexString()) as [string, string, string];
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  await editCollection(test.app, owner.project._id, 'users', {
-    addFields: [{ name: 'groups', type: 'Array', items: { type: 'String' }, protected: true }],
-  });
-  const users = [ADA, BOB, STAFF].map((id) => ({
-    _id: new ObjectId(id),
-    email: `${id}@example.test`,
-    isDeleted: false,
-    groups: id === STAFF ? ['staff'] : [],
-    _bsvc: {},
-  }));
-  await test.app.db.collection(documentsName(defaultUsersCollection(owner.project._id))).insertMany(users as never);
-  const key = { 'x-api-key': owner.publishable };
-  const signedIn = (id: string, ttlMs = 600_000) => ({
-    ...key,
-    authorization: `Bearer ${signAccessToken(test.app, owner.project, id, ttlMs)}`,
-  });
-  as = {
-    ada: signedIn(ADA),
-    bob: signedIn(BOB),
-    staff: signedIn(STAFF),
-    nobody: key,
-    expired: signedIn(ADA, -1_000),
-    server: { 'x-api-key': owner.secret },
-  };
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+await editCollection(test.app, owner.project._id, 'users', {
+  addFields: [{ name: 'groups', type: 'Array', items: { type: 'String' }, protected: true }],
 });
-afterAll(() => test.close());
+const users = [ADA, BOB, STAFF].map((id) => ({
+  _id: new ObjectId(id),
+  email: `${id}@example.test`,
+  isDeleted: false,
+  groups: id === STAFF ? ['staff'] : [],
+  _bsvc: {},
+}));
+await test.app.db.collection(documentsName(defaultUsersCollection(owner.project._id))).insertMany(users as never);
+const key = { 'x-api-key': owner.publishable };
+const signedIn = (id: string, ttlMs = 600_000) => ({
+  ...key,
+  authorization: `Bearer ${signAccessToken(test.app, owner.project, id, ttlMs)}`,
+});
+const as = {
+  ada: signedIn(ADA),
+  bob: signedIn(BOB),
+  staff: signedIn(STAFF),
+  nobody: key,
+  expired: signedIn(ADA, -1_000),
+  server: { 'x-api-key': owner.secret },
+};
 
 interface Answer {
   status: number;

@@ -1,17 +1,11 @@
 import fc from 'fast-check';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Collection } from '../world/collections.js';
 import { FILTER_OPERATORS } from '../world/documents.js';
-import {
-  buildCollection,
-  buildProject,
-  placeDocuments,
-  storedDocuments,
-  type TestProject,
-} from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject, placeDocuments, storedDocuments } from '../helpers/build-project.js';
 import { runs } from '../helpers/runs.js';
+import { useTestApp } from '../helpers/use.js';
 
 type Value = string | number | boolean | null | undefined | Date | Value[];
 type Row = Record<string, Value>;
@@ -141,28 +135,20 @@ function toQuery({ field, operator, texts }: Asked): string {
   return [first, ...more].join('&');
 }
 
-let test: TestApp;
-let project: TestProject;
-let typed: Collection;
-let loose: Collection;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  project = await buildProject(test.app);
-  typed = await buildCollection(test.app, project.project, {
-    name: 'typed',
-    fields: [
-      { name: 'text', type: 'String' },
-      { name: 'number', type: 'Number' },
-      { name: 'flag', type: 'Boolean' },
-      { name: 'date', type: 'Date' },
-      { name: 'list', type: 'Array', items: { type: 'String' } },
-    ],
-    indexes: ['text', 'number', 'list'],
-  });
-  loose = await buildCollection(test.app, project.project, { name: 'loose', indexes: ['v'] });
+const test = await useTestApp();
+const project = await buildProject(test.app);
+const typed = await buildCollection(test.app, project.project, {
+  name: 'typed',
+  fields: [
+    { name: 'text', type: 'String' },
+    { name: 'number', type: 'Number' },
+    { name: 'flag', type: 'Boolean' },
+    { name: 'date', type: 'Date' },
+    { name: 'list', type: 'Array', items: { type: 'String' } },
+  ],
+  indexes: ['text', 'number', 'list'],
 });
-afterAll(() => test.close());
+const loose = await buildCollection(test.app, project.project, { name: 'loose', indexes: ['v'] });
 
 async function store(collection: Collection, rows: readonly Row[]): Promise<Map<string, Row>> {
   await storedDocuments(test.app, collection).deleteMany({});

@@ -1,15 +1,11 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { describe, expect, it } from 'vitest';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { openTestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let shop: TestProject;
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const shop = await buildProject(test.app);
 
 const message = (body: unknown): string => (body as { message: string }).message;
 

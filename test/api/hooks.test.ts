@@ -1,31 +1,22 @@
 import supertest, { type Test } from 'supertest';
 import { Webhook as Verifier } from 'standardwebhooks';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { addHook, listCalls, removeHook, type NewHook } from '../world/hooks.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
+import { use, useTestApp } from '../helpers/use.js';
 import { bearer, openUserClient } from '../helpers/user-client.js';
 import { openWebhookReceiver, type ReceivedWebhook, type WebhookReceiver } from '../helpers/webhook-receiver.js';
 
-let test: TestApp;
-let clock: FakeClock;
-let receiver: WebhookReceiver;
 let owner: TestProject;
 let secret: string;
 
 const ALLOWED = { allow: true };
 
-beforeAll(async () => {
-  clock = createFakeClock();
-  const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off', BSVC_BCRYPT_COST: '4' };
-  test = await openTestApp({ settings, clock });
-  receiver = await openWebhookReceiver();
-});
-afterAll(async () => {
-  await test.close();
-  await receiver.close();
-});
+const clock = createFakeClock();
+const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off', BSVC_BCRYPT_COST: '4' };
+const test = await useTestApp({ settings, clock });
+const receiver = use(await openWebhookReceiver());
 beforeEach(async () => {
   owner = await buildProject(test.app);
   const fields = [

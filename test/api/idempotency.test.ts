@@ -1,31 +1,24 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Collection } from '../world/collections.js';
+import { describe, expect, it } from 'vitest';
 import { documentStore } from '../world/stored.js';
 import { signAccessToken } from '../world/users.js';
 import { removeExpiredRecords } from '../../src/features/documents/write/idempotency.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-let orders: Collection;
 const clock = createFakeClock();
 
-beforeAll(async () => {
-  test = await openTestApp({ clock, settings: { BSVC_TRUST_PROXY: '1' } });
-  owner = await buildProject(test.app);
-  orders = await buildCollection(test.app, owner.project, {
-    name: 'orders',
-    fields: [
-      { name: 'item', type: 'String', required: true },
-      { name: 'number', type: 'Number', unique: true },
-    ],
-    rls: { mode: 'private', ownerField: 'userId' },
-  });
+const test = await useTestApp({ clock, settings: { BSVC_TRUST_PROXY: '1' } });
+const owner = await buildProject(test.app);
+const orders = await buildCollection(test.app, owner.project, {
+  name: 'orders',
+  fields: [
+    { name: 'item', type: 'String', required: true },
+    { name: 'number', type: 'Number', unique: true },
+  ],
+  rls: { mode: 'private', ownerField: 'userId' },
 });
-afterAll(() => test.close());
 
 const insert = (key: string, body: object, path = 'orders') =>
   request(test.server).post(`/api/data/${path}`).set('x-api-key', owner.secret).set('idempotency-key', key).send(body);

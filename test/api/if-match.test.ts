@@ -1,27 +1,22 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../world/app.js';
 import { signAccessToken } from '../world/users.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { buildOperator } from '../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
 /** The service's clock stands still until a test moves it. */
 let nowMs = Date.parse('2026-11-22T10:00:00.000Z');
 
-beforeAll(async () => {
-  test = await openTestApp({ clock: { now: () => nowMs } });
-  owner = await buildProject(test.app);
-  await buildCollection(test.app, owner.project, {
-    name: 'notes',
-    mode: 'flexible',
-    rls: { mode: 'public-read', ownerField: 'userId' },
-  });
+const test = await useTestApp({ clock: { now: () => nowMs } });
+const owner = await buildProject(test.app);
+await buildCollection(test.app, owner.project, {
+  name: 'notes',
+  mode: 'flexible',
+  rls: { mode: 'public-read', ownerField: 'userId' },
 });
-afterAll(() => test.close());
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 

@@ -1,38 +1,32 @@
 import type { Response } from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { findCollection } from '../world/collections.js';
 import { drainJobs, listOutbox } from '../world/jobs.js';
 import { changeProject } from '../world/projects.js';
 import { documentStore } from '../world/stored.js';
 import { acceptInvite, requireUser } from '../world/users.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
+import type { TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
+import { bearer, buildEmail, openUserClient, PASSWORD } from '../helpers/user-client.js';
 
 const clock = createFakeClock();
 const PAGE = 'https://shop.example/join';
 const DAY_MS = 86_400_000;
-let test: TestApp;
-let shop: TestProject;
-let client: UserClient;
-let server: UserClient;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-  const made = await buildProject(test.app);
-  const project = await changeProject(test.app, made.project, { signIn: { redirects: [PAGE] } });
-  shop = { ...made, project };
-  await buildCollection(test.app, project, {
-    name: 'members',
-    fields: [
-      { name: 'userId', type: 'String', required: true },
-      { name: 'board', type: 'String', required: true },
-    ],
-  });
-  [client, server] = [openUserClient(test, made.publishable), openUserClient(test, made.secret)];
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
+const made = await buildProject(test.app);
+const project = await changeProject(test.app, made.project, { signIn: { redirects: [PAGE] } });
+const shop = { ...made, project };
+await buildCollection(test.app, project, {
+  name: 'members',
+  fields: [
+    { name: 'userId', type: 'String', required: true },
+    { name: 'board', type: 'String', required: true },
+  ],
 });
-afterAll(() => test.close());
+const [client, server] = [openUserClient(test, made.publishable), openUserClient(test, made.secret)];
 
 const codeOf = (reply: Response): string => `${reply.status} ${(reply.body as { code?: string }).code ?? ''}`;
 const dataOf = <T>(reply: Response): T => (reply.body as { data: T }).data;

@@ -1,47 +1,40 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Collection } from '../world/collections.js';
 import { exportDocuments } from '../world/documents.js';
-import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
 import { listenToCommands, type CommandLog } from '../helpers/command-log.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const DOCUMENTS = 60;
 /** Sixteen of them fit into a reply. */
 const TEXT = 'x'.repeat(1_000_000);
 
-let test: TestApp;
-let shop: TestProject;
-let scans: Collection;
 let log: CommandLog;
-let firstScan: ObjectId;
 const letter = new ObjectId();
 
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  scans = await buildCollection(test.app, shop.project, {
-    name: 'scans',
-    fields: [
-      { name: 'n', type: 'Number' },
-      { name: 'text', type: 'String' },
-    ],
-  });
-  const letters = await buildCollection(test.app, shop.project, {
-    name: 'letters',
-    fields: [
-      { name: 'scan', type: 'Ref', ref: 'scans' },
-      { name: 'pages', type: 'Array', items: { type: 'Ref', ref: 'scans' } },
-    ],
-  });
-  for (let n = 0; n < DOCUMENTS; n++) await place(scans, { n, text: TEXT });
-  firstScan = (await storedDocuments(test.app, scans).findOne({ n: 0 }))!._id;
-  const scan = firstScan.toHexString();
-  for (let n = 0; n < DOCUMENTS; n++) await place(letters, { scan });
-  await place(letters, { _id: letter, pages: Array.from({ length: DOCUMENTS }, () => scan) });
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+const scans = await buildCollection(test.app, shop.project, {
+  name: 'scans',
+  fields: [
+    { name: 'n', type: 'Number' },
+    { name: 'text', type: 'String' },
+  ],
 });
-afterAll(() => test.close());
+const letters = await buildCollection(test.app, shop.project, {
+  name: 'letters',
+  fields: [
+    { name: 'scan', type: 'Ref', ref: 'scans' },
+    { name: 'pages', type: 'Array', items: { type: 'Ref', ref: 'scans' } },
+  ],
+});
+for (let n = 0; n < DOCUMENTS; n++) await place(scans, { n, text: TEXT });
+const firstScan = (await storedDocuments(test.app, scans).findOne({ n: 0 }))!._id;
+const scan = firstScan.toHexString();
+for (let n = 0; n < DOCUMENTS; n++) await place(letters, { scan });
+await place(letters, { _id: letter, pages: Array.from({ length: DOCUMENTS }, () => scan) });
 beforeEach(() => {
   log = listenToCommands();
 });

@@ -1,22 +1,16 @@
 import { calculateObjectSize, ObjectId } from 'bson';
 import request from 'supertest';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Collection, documentsName } from '../world/collections.js';
+import { expect, it } from 'vitest';
+import { documentsName } from '../world/collections.js';
 import { insertDocument } from '../world/documents.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
 const MAX_BYTES = 100 * 1024;
 
-let test: TestApp;
-let owner: TestProject;
-let notes: Collection;
-beforeAll(async () => {
-  test = await openTestApp({ constants: { documentMaxBytes: 100 * 1024 } });
-  owner = await buildProject(test.app);
-  notes = await buildCollection(test.app, owner.project, { name: 'notes' });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ constants: { documentMaxBytes: 100 * 1024 } });
+const owner = await buildProject(test.app);
+const notes = await buildCollection(test.app, owner.project, { name: 'notes' });
 
 const call = (method: 'patch' | 'delete', path: string) =>
   request(test.server)[method](`/api/data/notes/${path}`).set('x-api-key', owner.secret);

@@ -2,24 +2,20 @@ import { createHmac } from 'node:crypto';
 import { ObjectId } from 'bson';
 import request from 'supertest';
 import { Webhook } from 'svix';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { setMailSettings } from '../world/projects.js';
 import { type MailStatus, mailLogStore } from '../world/stored.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildProject } from '../helpers/build-project.js';
+import { openTestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const SECRET = `whsec_${Buffer.from('the secret of the service, 32 by').toString('base64')}`;
 const OWN_SECRET = `whsec_${Buffer.from('the secret of the project, 32 by').toString('base64')}`;
 
-let test: TestApp;
-let owner: TestProject;
 let sequence = 0;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { PROVIDER_WEBHOOK_SECRET: SECRET } });
-  owner = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { PROVIDER_WEBHOOK_SECRET: SECRET } });
+const owner = await buildProject(test.app);
 
 async function buildLog(status: MailStatus = 'sent', projectId: ObjectId = owner.project._id): Promise<string> {
   const providerEmailId = `email-${++sequence}`;

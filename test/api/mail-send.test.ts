@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import request from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { drainJobs, listOutbox } from '../world/jobs.js';
 import { setMailSettings, setTemplate, updateProject } from '../world/projects.js';
 import { jobStore, mailLogStore } from '../world/stored.js';
@@ -9,27 +9,20 @@ import { templateStore } from '../../src/features/mail/mail-template.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { slotsUsed } from '../helpers/mail-quota.js';
-import { startMailProviderDouble, type MailProviderDouble } from '../helpers/mail-provider-double.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { startMailProviderDouble } from '../helpers/mail-provider-double.js';
+import { openTestApp } from '../helpers/open-test-app.js';
+import { use, useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let provider: MailProviderDouble;
 let owner: TestProject;
 
-beforeAll(async () => {
-  provider = await startMailProviderDouble();
-  test = await openTestApp({
-    settings: {
-      RESEND_API_KEY: 're_platform',
-      RESEND_BASE_URL: provider.url,
-      BSVC_MAIL_FROM: 'Service <no-reply@bsvc.test>',
-      BSVC_MAIL_RATE: 'off',
-    },
-  });
-});
-afterAll(async () => {
-  await test.close();
-  await provider.close();
+const provider = use(await startMailProviderDouble());
+const test = await useTestApp({
+  settings: {
+    RESEND_API_KEY: 're_platform',
+    RESEND_BASE_URL: provider.url,
+    BSVC_MAIL_FROM: 'Service <no-reply@bsvc.test>',
+    BSVC_MAIL_RATE: 'off',
+  },
 });
 beforeEach(async () => {
   // What an earlier test left queued must not meet this one's provider.

@@ -1,14 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { openTestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const TOKEN = 'admin-token-for-metrics';
-let test: TestApp;
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_ADMIN_TOKEN: TOKEN } });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_ADMIN_TOKEN: TOKEN } });
 
 const scrape = (token?: string): Promise<Response> =>
   fetch(`${test.url}/metrics`, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } });

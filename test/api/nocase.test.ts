@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   type Collection,
   type CollectionEdit,
@@ -14,25 +14,13 @@ import { requireStoredCollection } from '../../src/features/collections/collecti
 import { foldDocumentsJob } from '../../src/features/collections/fold-documents.job.js';
 import { requireNoViolations } from '../../src/features/collections/stored-violations.js';
 import { readNewDocument } from '../../src/features/documents/write/new-document.js';
-import {
-  buildCollection,
-  buildProject,
-  placeDocuments,
-  storedDocuments,
-  type TestProject,
-} from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments, storedDocuments } from '../helpers/build-project.js';
 import { openFollower } from '../helpers/feed-follower.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { runs } from '../helpers/runs.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
 
 const build = (specs: string[], more: object = {}): Promise<Collection> =>
   buildCollection(test.app, owner.project, { fields: specs.map(parseFieldSpec), ...more });

@@ -1,9 +1,9 @@
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { noteUsed, ONE_TIME_TOKENS, oneTimeTokens } from '../world/stored.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const LIFE_MS = 60_000;
 const TOKENS = oneTimeTokens<{ user: ObjectId; n: number }>('tested', LIFE_MS);
@@ -11,14 +11,8 @@ const OTHERS = oneTimeTokens<object>('tested-otherwise', LIFE_MS);
 const clock = createFakeClock(Date.now());
 const held = { user: new ObjectId(), n: 7 };
 
-let test: TestApp;
-let shop: TestProject;
-
-beforeAll(async () => {
-  test = await openTestApp({ clock });
-  shop = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp({ clock });
+const shop = await buildProject(test.app);
 
 it('gives what it holds to one of many who take it at the same time', async () => {
   const token = await TOKENS.give(test.app, shop.project, held);

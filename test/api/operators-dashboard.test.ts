@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { drainJobs, listOutbox } from '../world/jobs.js';
 import { listActs } from '../world/operators.js';
 import { updateProject } from '../world/projects.js';
 import { buildProject } from '../helpers/build-project.js';
-import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildOperator } from '../helpers/operator-client.js';
+import { openTestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let call: OperatorClient;
 let path: string;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_RATE_LIMIT: 'off' } });
-  ({ call } = await buildOperator(test));
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_RATE_LIMIT: 'off' } });
+const { call } = await buildOperator(test);
 
 beforeEach(async () => {
   const { project } = await buildProject(test.app);

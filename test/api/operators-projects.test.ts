@@ -1,26 +1,21 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { reserveMailQuota } from '../../src/features/mail/sending/mail-quota.js';
 import { documentsName } from '../world/collections.js';
 import { CALLERS, addWebhook, requireProject } from '../world/projects.js';
 import { projectStore } from '../world/stored.js';
 import { findByokKey } from '../../src/features/mail/project-mail.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildOperator } from '../helpers/operator-client.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let call: OperatorClient;
 let owner: TestProject;
 let path: string;
 
-beforeAll(async () => {
-  const settings = { BSVC_BCRYPT_COST: '4', BSVC_RATE_LIMIT: 'off', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' };
-  test = await openTestApp({ settings });
-  ({ call } = await buildOperator(test));
-});
-afterAll(() => test.close());
+const settings = { BSVC_BCRYPT_COST: '4', BSVC_RATE_LIMIT: 'off', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' };
+const test = await useTestApp({ settings });
+const { call } = await buildOperator(test);
 
 beforeEach(async () => {
   owner = await buildProject(test.app);

@@ -1,25 +1,20 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { drainJobs, findBackupAge } from '../world/jobs.js';
 import { sendTestMail } from '../world/projects.js';
 import { findKeptRequests, storeKeptRequests } from '../../src/features/series/requests/recent-requests.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { buildOperator, openOperatorClient } from '../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { openTestApp } from '../helpers/open-test-app.js';
 import { openTempDir } from '../helpers/temp-dir.js';
+import { useTestApp } from '../helpers/use.js';
 
 const SECRET = 'an-admin-token-that-nobody-sees';
 
-let test: TestApp;
-let ann: Awaited<ReturnType<typeof buildOperator>>;
-
-beforeAll(async () => {
-  const settings = { BSVC_BCRYPT_COST: '4', BSVC_ADMIN_TOKEN: SECRET, BSVC_MAIL_FROM: 'shop@example.test' };
-  test = await openTestApp({ settings });
-  ann = await buildOperator(test);
-});
-afterAll(() => test.close());
+const settings = { BSVC_BCRYPT_COST: '4', BSVC_ADMIN_TOKEN: SECRET, BSVC_MAIL_FROM: 'shop@example.test' };
+const test = await useTestApp({ settings });
+const ann = await buildOperator(test);
 
 const dataOf = <T>({ body }: { body: unknown }): T => (body as { data: T }).data;
 const codeOf = ({ body }: { body: unknown }) => (body as { code?: string }).code;

@@ -1,5 +1,5 @@
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createApi, openApp } from '../world/app.js';
 import {
   listActs,
@@ -12,22 +12,17 @@ import {
 import { operatorSessionStore, operatorStore } from '../world/stored.js';
 import { buildProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
-import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator, openOperatorClient, OPERATOR_PASSWORD } from '../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import type { TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const ADMIN_TOKEN = 'admin-token-for-tests';
 const LOCK_MS = 15 * 60_000;
 
-let test: TestApp;
-let clock: FakeClock;
-
-beforeAll(async () => {
-  clock = createFakeClock(Date.now());
-  const settings = { BSVC_ADMIN_TOKEN: ADMIN_TOKEN, BSVC_BCRYPT_COST: '4', BSVC_RATE_LIMIT: 'off' };
-  test = await openTestApp({ settings, clock });
-});
-afterAll(() => test.close());
+const clock = createFakeClock(Date.now());
+const settings = { BSVC_ADMIN_TOKEN: ADMIN_TOKEN, BSVC_BCRYPT_COST: '4', BSVC_RATE_LIMIT: 'off' };
+const test = await useTestApp({ settings, clock });
 
 const logIn = (body: unknown) =>
   supertest(test.server)

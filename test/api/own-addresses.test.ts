@@ -2,27 +2,19 @@ import { createHmac } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import supertest, { type Test } from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { listCalls } from '../world/hooks.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTempDir } from '../helpers/temp-dir.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { use, useTestApp } from '../helpers/use.js';
 import { bearer, openUserClient } from '../helpers/user-client.js';
 
-let test: TestApp;
 let owner: TestProject;
-let folder: Awaited<ReturnType<typeof openTempDir>>;
 
-beforeAll(async () => {
-  folder = await openTempDir();
-  const settings = { BSVC_HOOKS_DIR: folder.path, BSVC_RATE_LIMIT: 'off', BSVC_BCRYPT_COST: '4' };
-  test = await openTestApp({ settings });
-  test.app.ownCode.serveAt(test.url);
-});
-afterAll(async () => {
-  await test.close();
-  await folder.remove();
-});
+const folder = use(await openTempDir());
+const settings = { BSVC_HOOKS_DIR: folder.path, BSVC_RATE_LIMIT: 'off', BSVC_BCRYPT_COST: '4' };
+const test = await useTestApp({ settings });
+test.app.ownCode.serveAt(test.url);
 beforeEach(async () => {
   owner = await buildProject(test.app);
 });

@@ -1,34 +1,25 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import supertest from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { addAfter, listAfter, listCalls, removeAfter } from '../world/hooks.js';
 import { addWebhook } from '../world/projects.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { settleWebhooks } from '../helpers/build-webhook.js';
-import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTempDir } from '../helpers/temp-dir.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { use, useTestApp } from '../helpers/use.js';
 
 const TOKEN = 'operator-token-for-tests';
 const MINUTE = 60_000;
 
-let test: TestApp;
-let clock: FakeClock;
 let owner: TestProject;
-let folder: Awaited<ReturnType<typeof openTempDir>>;
 
-beforeAll(async () => {
-  folder = await openTempDir();
-  clock = createFakeClock();
-  const settings = { BSVC_HOOKS_DIR: folder.path, BSVC_RATE_LIMIT: 'off', BSVC_ADMIN_TOKEN: TOKEN };
-  test = await openTestApp({ settings, clock });
-  test.app.ownCode.serveAt(test.url);
-});
-afterAll(async () => {
-  await test.close();
-  await folder.remove();
-});
+const folder = use(await openTempDir());
+const clock = createFakeClock();
+const settings = { BSVC_HOOKS_DIR: folder.path, BSVC_RATE_LIMIT: 'off', BSVC_ADMIN_TOKEN: TOKEN };
+const test = await useTestApp({ settings, clock });
+test.app.ownCode.serveAt(test.url);
 beforeEach(async () => {
   owner = await buildProject(test.app);
   await buildCollection(test.app, owner.project, { name: 'orders' });

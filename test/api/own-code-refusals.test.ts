@@ -1,34 +1,22 @@
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { addAfter } from '../world/hooks.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { buildOperator } from '../helpers/operator-client.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use, useTestApp } from '../helpers/use.js';
 
 const URL = 'http://127.0.0.1:9/';
 const MAX_HOOKS = 200;
 const MAX_SCHEDULES = 100;
 
-let test: TestApp;
-let folder: TempDir;
-let owner: TestProject;
-let call: OperatorClient;
-let path: string;
-
-beforeAll(async () => {
-  folder = await openTempDir();
-  const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off', BSVC_HOOKS_DIR: folder.path };
-  test = await openTestApp({ settings });
-  owner = await buildProject(test.app);
-  ({ call } = await buildOperator(test));
-  path = `/api/projects/${owner.project._id.toHexString()}`;
-  await buildCollection(test.app, owner.project, { name: 'notes' });
-});
-afterAll(async () => {
-  await test.close();
-  await folder.remove();
-});
+const folder = use(await openTempDir());
+const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off', BSVC_HOOKS_DIR: folder.path };
+const test = await useTestApp({ settings });
+const owner = await buildProject(test.app);
+const { call } = await buildOperator(test);
+const path = `/api/projects/${owner.project._id.toHexString()}`;
+await buildCollection(test.app, owner.project, { name: 'notes' });
 
 const answerOf = ({ status, body }: { status: number; body: unknown }): [number, unknown] => [
   status,

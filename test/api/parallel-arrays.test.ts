@@ -1,23 +1,17 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Collection, editCollection } from '../world/collections.js';
+import { describe, expect, it } from 'vitest';
+import { editCollection } from '../world/collections.js';
 import { importDocuments } from '../world/documents.js';
-import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
 const BOTH = { tags: ['a'], labels: ['b'] };
 const ONE = { tags: ['a'], labels: 'b' };
 
-let test: TestApp;
-let owner: TestProject;
-let items: Collection;
 const now = Date.UTC(2026, 10, 21);
-beforeAll(async () => {
-  test = await openTestApp({ clock: { now: () => now } });
-  owner = await buildProject(test.app);
-  items = await buildCollection(test.app, owner.project, { name: 'items', indexes: ['tags,-labels'] });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ clock: { now: () => now } });
+const owner = await buildProject(test.app);
+const items = await buildCollection(test.app, owner.project, { name: 'items', indexes: ['tags,-labels'] });
 
 const send = (method: 'post' | 'patch', path: string, body: object) =>
   request(test.server)[method](`/api/data/items${path}`).set('x-api-key', owner.secret).send(body);

@@ -1,10 +1,10 @@
 import type { Response } from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type SignInSettings, changeProject } from '../world/projects.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openAuthenticator, type Distortion, type SoftAuthenticator } from '../helpers/soft-authenticator.js';
+import { useTestApp } from '../helpers/use.js';
 import {
   bearer,
   buildEmail,
@@ -17,8 +17,6 @@ import {
 const clock = createFakeClock();
 const [RP, ORIGIN] = ['shop.example', 'https://app.shop.example'];
 const SITE: SignInSettings = { passkeys: { rpId: RP, origins: [ORIGIN] }, mfa: 'optional', codeLogin: 'existing' };
-let test: TestApp;
-let shop: Shop;
 
 interface Shop extends TestProject {
   client: UserClient;
@@ -42,11 +40,8 @@ async function openShop(signIn: SignInSettings): Promise<Shop> {
   };
 }
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-  shop = await openShop(SITE);
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
+const shop = await openShop(SITE);
 
 const codeOf = (reply: Response): string => `${reply.status} ${(reply.body as { code?: string }).code ?? ''}`;
 const tokenOf = (reply: Response): string => (reply.body as { accessToken: string }).accessToken;

@@ -1,49 +1,41 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Collection, editCollection, listMissingIndexes } from '../world/collections.js';
+import { describe, expect, it } from 'vitest';
+import { editCollection, listMissingIndexes } from '../world/collections.js';
 import { signAccessToken } from '../world/users.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
 const ME = new ObjectId().toHexString();
 const SOMEONE = new ObjectId().toHexString();
 const HERE = { type: 'Point', coordinates: [13.4, 52.5] };
 
-let test: TestApp;
-let town: TestProject;
-let shops: Collection;
-let token: string;
-
 /** How many meters to the north of HERE. */
 const northOf = (meters: number): [number, number] => [13.4, 52.5 + (meters / 6_378_100) * (180 / Math.PI)];
 
-beforeAll(async () => {
-  test = await openTestApp();
-  town = await buildProject(test.app);
-  token = signAccessToken(test.app, town.project, ME, 600_000);
-  const indexes = ['place:2dsphere'];
-  shops = await buildCollection(test.app, town.project, { name: 'shops', indexes });
-  const rls = { mode: 'private', ownerField: 'userId' } as const;
-  const notes = await buildCollection(test.app, town.project, { name: 'notes', indexes, rls });
-  const gone = { isDeleted: true, deletedAt: new Date() };
-  await placeDocuments(
-    test.app,
-    shops,
-    Array.from({ length: 60 }, (_, n) => ({ name: `shop ${n}`, open: n % 2 === 0, place: northOf(n * 100) })),
-  );
-  await placeDocuments(test.app, shops, [
-    { name: 'in the trash', place: northOf(1), ...gone },
-    { name: 'unfinished', place: northOf(2), isDeleted: 'removed' },
-    { name: 'nowhere' },
-  ]);
-  await placeDocuments(test.app, notes, [
-    { name: 'mine', userId: ME, place: { type: 'Point', coordinates: northOf(500) } },
-    { name: 'not mine', userId: SOMEONE, place: { type: 'Point', coordinates: northOf(3) } },
-    { name: 'mine, in the trash', userId: ME, place: northOf(4), ...gone },
-  ]);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const town = await buildProject(test.app);
+const token = signAccessToken(test.app, town.project, ME, 600_000);
+const indexes = ['place:2dsphere'];
+const shops = await buildCollection(test.app, town.project, { name: 'shops', indexes });
+const rls = { mode: 'private', ownerField: 'userId' } as const;
+const notes = await buildCollection(test.app, town.project, { name: 'notes', indexes, rls });
+const gone = { isDeleted: true, deletedAt: new Date() };
+await placeDocuments(
+  test.app,
+  shops,
+  Array.from({ length: 60 }, (_, n) => ({ name: `shop ${n}`, open: n % 2 === 0, place: northOf(n * 100) })),
+);
+await placeDocuments(test.app, shops, [
+  { name: 'in the trash', place: northOf(1), ...gone },
+  { name: 'unfinished', place: northOf(2), isDeleted: 'removed' },
+  { name: 'nowhere' },
+]);
+await placeDocuments(test.app, notes, [
+  { name: 'mine', userId: ME, place: { type: 'Point', coordinates: northOf(500) } },
+  { name: 'not mine', userId: SOMEONE, place: { type: 'Point', coordinates: northOf(3) } },
+  { name: 'mine, in the trash', userId: ME, place: northOf(4), ...gone },
+]);
 
 const post = (path: string, body: object, { key = town.publishable, bearer = '' } = {}) =>
   request(test.server)

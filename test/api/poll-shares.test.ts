@@ -1,25 +1,19 @@
 import request from 'supertest';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { setChanges } from '../world/collections.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const PLACES = 20;
 
-let test: TestApp;
-let one: TestProject;
-let other: TestProject;
-beforeAll(async () => {
-  test = await openTestApp({ constants: { streams: PLACES }, settings: { BSVC_TRUST_PROXY: '1' } });
-  one = await buildProject(test.app);
-  other = await buildProject(test.app);
-  for (const { project } of [one, other]) {
-    await buildCollection(test.app, project, { name: 'notes' });
-    await setChanges(test.app, project._id, 'notes', { on: true });
-  }
-});
-afterAll(() => test.close());
+const test = await useTestApp({ constants: { streams: PLACES }, settings: { BSVC_TRUST_PROXY: '1' } });
+const one = await buildProject(test.app);
+const other = await buildProject(test.app);
+for (const { project } of [one, other]) {
+  await buildCollection(test.app, project, { name: 'notes' });
+  await setChanges(test.app, project._id, 'notes', { on: true });
+}
 
 const read = (of: TestProject, query: string, address: string) =>
   request(test.server)

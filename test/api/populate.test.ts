@@ -1,93 +1,86 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Collection, defaultUsersCollection } from '../world/collections.js';
+import { describe, expect, it } from 'vitest';
+import { defaultUsersCollection } from '../world/collections.js';
 import { collectionStore } from '../world/stored.js';
 import { signAccessToken } from '../world/users.js';
 import { forgetCollection } from '../../src/features/collections/collection-store.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
 const ME = new ObjectId().toHexString();
 const id = () => new ObjectId();
 
-let test: TestApp;
-let shop: TestProject;
-let posts: Collection;
-let token: string;
 const authorIds = [id(), id(), id()];
 const noteIds = [id(), id()];
 const userId = id();
 const post = id();
 
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  token = signAccessToken(test.app, shop.project, ME, 60_000);
-  const authors = await buildCollection(test.app, shop.project, {
-    name: 'authors',
-    fields: [
-      { name: 'name', type: 'String' },
-      { name: 'boss', type: 'Ref', ref: 'authors' },
-    ],
-  });
-  const notes = await buildCollection(test.app, shop.project, {
-    name: 'notes',
-    fields: [{ name: 'text', type: 'String' }],
-    rls: { mode: 'private', ownerField: 'userId' },
-  });
-  posts = await buildCollection(test.app, shop.project, {
-    name: 'posts',
-    fields: [
-      { name: 'title', type: 'String' },
-      { name: 'author', type: 'Ref', ref: 'authors' },
-      { name: 'editors', type: 'Array', items: { type: 'Ref', ref: 'authors' } },
-      { name: 'note', type: 'Ref', ref: 'notes' },
-      { name: 'writer', type: 'Ref', ref: 'users' },
-      { name: 'gone', type: 'Ref', ref: 'nowhere' },
-      { name: 'meta', type: 'Object', fields: [{ name: 'reviewer', type: 'Ref', ref: 'authors' }] },
-      {
-        name: 'parts',
-        type: 'Array',
-        items: { type: 'Object', fields: [{ name: 'by', type: 'Ref', ref: 'authors' }] },
-      },
-    ],
-  });
-  const users = defaultUsersCollection(shop.project._id);
-  users.fields.push({ name: 'nick', type: 'String', public: true });
-  await collectionStore(test.app).insertOne(users);
-  forgetCollection(test.app, users);
-  const [ann, bob, trashed] = authorIds as [ObjectId, ObjectId, ObjectId];
-  await placeDocuments(test.app, authors, [
-    { _id: ann, name: 'Ann', boss: bob.toHexString() },
-    { _id: bob, name: 'Bob' },
-    { _id: trashed, name: 'Trashed', isDeleted: true, deletedAt: new Date() },
-  ]);
-  await placeDocuments(test.app, notes, [
-    { _id: noteIds[0], text: 'mine', userId: ME },
-    { _id: noteIds[1], text: 'theirs', userId: id().toHexString() },
-  ]);
-  await placeDocuments(test.app, users, [
-    { _id: userId, email: 'secret@example.test', password: 'hash', nick: 'Annie', emailVerified: true },
-  ]);
-  const text = (value: ObjectId): string => value.toHexString();
-  await placeDocuments(test.app, posts, [
-    {
-      _id: post,
-      title: 'one',
-      author: text(ann),
-      editors: [text(bob), text(trashed), text(ann)],
-      note: text(noteIds[0]!),
-      writer: text(userId),
-      gone: text(id()),
-      meta: { reviewer: text(bob).toUpperCase() },
-      parts: [{ by: text(ann) }, {}, { by: text(bob) }],
-    },
-    { title: 'two', author: text(trashed), note: text(noteIds[1]!) },
-    { title: 'three' },
-  ]);
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+const token = signAccessToken(test.app, shop.project, ME, 60_000);
+const authors = await buildCollection(test.app, shop.project, {
+  name: 'authors',
+  fields: [
+    { name: 'name', type: 'String' },
+    { name: 'boss', type: 'Ref', ref: 'authors' },
+  ],
 });
-afterAll(() => test.close());
+const notes = await buildCollection(test.app, shop.project, {
+  name: 'notes',
+  fields: [{ name: 'text', type: 'String' }],
+  rls: { mode: 'private', ownerField: 'userId' },
+});
+const posts = await buildCollection(test.app, shop.project, {
+  name: 'posts',
+  fields: [
+    { name: 'title', type: 'String' },
+    { name: 'author', type: 'Ref', ref: 'authors' },
+    { name: 'editors', type: 'Array', items: { type: 'Ref', ref: 'authors' } },
+    { name: 'note', type: 'Ref', ref: 'notes' },
+    { name: 'writer', type: 'Ref', ref: 'users' },
+    { name: 'gone', type: 'Ref', ref: 'nowhere' },
+    { name: 'meta', type: 'Object', fields: [{ name: 'reviewer', type: 'Ref', ref: 'authors' }] },
+    {
+      name: 'parts',
+      type: 'Array',
+      items: { type: 'Object', fields: [{ name: 'by', type: 'Ref', ref: 'authors' }] },
+    },
+  ],
+});
+const users = defaultUsersCollection(shop.project._id);
+users.fields.push({ name: 'nick', type: 'String', public: true });
+await collectionStore(test.app).insertOne(users);
+forgetCollection(test.app, users);
+const [ann, bob, trashed] = authorIds as [ObjectId, ObjectId, ObjectId];
+await placeDocuments(test.app, authors, [
+  { _id: ann, name: 'Ann', boss: bob.toHexString() },
+  { _id: bob, name: 'Bob' },
+  { _id: trashed, name: 'Trashed', isDeleted: true, deletedAt: new Date() },
+]);
+await placeDocuments(test.app, notes, [
+  { _id: noteIds[0], text: 'mine', userId: ME },
+  { _id: noteIds[1], text: 'theirs', userId: id().toHexString() },
+]);
+await placeDocuments(test.app, users, [
+  { _id: userId, email: 'secret@example.test', password: 'hash', nick: 'Annie', emailVerified: true },
+]);
+const text = (value: ObjectId): string => value.toHexString();
+await placeDocuments(test.app, posts, [
+  {
+    _id: post,
+    title: 'one',
+    author: text(ann),
+    editors: [text(bob), text(trashed), text(ann)],
+    note: text(noteIds[0]!),
+    writer: text(userId),
+    gone: text(id()),
+    meta: { reviewer: text(bob).toUpperCase() },
+    parts: [{ by: text(ann) }, {}, { by: text(bob) }],
+  },
+  { title: 'two', author: text(trashed), note: text(noteIds[1]!) },
+  { title: 'three' },
+]);
 
 type Item = Record<string, never>;
 const get = (path: string, { key = shop.publishable, bearer = '' } = {}) =>

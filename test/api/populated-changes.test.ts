@@ -1,35 +1,30 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { setChanges } from '../world/collections.js';
 import { signAccessToken } from '../world/users.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openStreamClient, type StreamClient } from '../helpers/event-stream.js';
 import { eventually } from '../helpers/eventually.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const ANN = new ObjectId().toHexString();
 const BOB = new ObjectId().toHexString();
 const SECRET_NOTE = 'for nobody else';
 
-let test: TestApp;
-let owner: TestProject;
 const open: StreamClient[] = [];
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  const text = (name: string) => ({ name, type: 'String' as const });
-  const ref = (name: string, to: string) => ({ name, type: 'Ref' as const, ref: to });
-  await build('boards', { fields: [text('title')] });
-  await build('notes', { fields: [text('text'), text('userId')], rls: { mode: 'private', ownerField: 'userId' } });
-  await build('cards', {
-    fields: [text('title'), { name: 'n', type: 'Number' as const }, ref('board', 'boards'), ref('note', 'notes')],
-  });
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const text = (name: string) => ({ name, type: 'String' as const });
+const ref = (name: string, to: string) => ({ name, type: 'Ref' as const, ref: to });
+await build('boards', { fields: [text('title')] });
+await build('notes', { fields: [text('text'), text('userId')], rls: { mode: 'private', ownerField: 'userId' } });
+await build('cards', {
+  fields: [text('title'), { name: 'n', type: 'Number' as const }, ref('board', 'boards'), ref('note', 'notes')],
 });
 afterAll(async () => {
   for (const client of open) client.close();
-  await test.close();
 });
 
 async function build(name: string, input: Parameters<typeof buildCollection>[2]): Promise<void> {

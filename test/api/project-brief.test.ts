@@ -1,41 +1,35 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { MAX_BRIEF_BYTES, writeBrief } from '../../src/features/project-types/project-brief.js';
 import { describeProject } from '../../src/features/project-types/described-project.js';
 import { editCollection, type Field } from '../world/collections.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openRandom } from '../helpers/random.js';
 import { openSeed } from '../helpers/seed.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const ADDRESS = 'https://api.example.com';
 
-let test: TestApp;
-let shop: TestProject;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  await buildCollection(test.app, shop.project, {
-    name: 'orders',
-    access: 'server-only',
-    fields: [
-      { name: 'number', type: 'Number', required: true, min: 7 },
-      { name: 'state', type: 'String', required: true, enum: ['open', 'paid'] },
-      { name: 'margin', type: 'Number', hidden: true },
-    ],
-  });
-  await buildCollection(test.app, shop.project, {
-    name: 'notes',
-    fields: [{ name: 'owner', type: 'String', stamp: 'user.id' }],
-    rules: { read: 'doc.owner = user.id', create: 'user', update: 'nobody', delete: 'nobody' },
-  });
-  await editCollection(test.app, shop.project._id, 'users', {
-    addFields: [{ name: 'username', type: 'String', required: true, minLength: 2, pattern: '^[a-z0-9]+$' }],
-  });
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+await buildCollection(test.app, shop.project, {
+  name: 'orders',
+  access: 'server-only',
+  fields: [
+    { name: 'number', type: 'Number', required: true, min: 7 },
+    { name: 'state', type: 'String', required: true, enum: ['open', 'paid'] },
+    { name: 'margin', type: 'Number', hidden: true },
+  ],
 });
-afterAll(() => test.close());
+await buildCollection(test.app, shop.project, {
+  name: 'notes',
+  fields: [{ name: 'owner', type: 'String', stamp: 'user.id' }],
+  rules: { read: 'doc.owner = user.id', create: 'user', update: 'nobody', delete: 'nobody' },
+});
+await editCollection(test.app, shop.project._id, 'users', {
+  addFields: [{ name: 'username', type: 'String', required: true, minLength: 2, pattern: '^[a-z0-9]+$' }],
+});
 
 const read = async (key: string): Promise<string> => {
   const reply = await fetch(`${test.url}/api/schemas/brief.md`, { headers: { 'x-api-key': key } });

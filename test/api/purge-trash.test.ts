@@ -1,38 +1,22 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseFieldSpec, type Collection } from '../world/collections.js';
+import { describe, expect, it } from 'vitest';
+import { parseFieldSpec } from '../world/collections.js';
 import { purgeTrash } from '../world/documents.js';
 import { fileStore } from '../world/stored.js';
-import {
-  buildCollection,
-  buildProject,
-  placeDocuments,
-  storedDocuments,
-  type TestProject,
-} from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments, storedDocuments } from '../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+import { use, useTestApp } from '../helpers/use.js';
+import { openWebhookReceiver } from '../helpers/webhook-receiver.js';
 
 const DAY_MS = 24 * 3_600_000;
 
-let test: TestApp;
-let owner: TestProject;
-let notes: Collection;
-let receiver: WebhookReceiver;
 const clock = createFakeClock();
 
-beforeAll(async () => {
-  test = await openTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
-  receiver = await openWebhookReceiver();
-  owner = await buildProject(test.app);
-  notes = await buildCollection(test.app, owner.project, { name: 'notes' });
-});
-afterAll(async () => {
-  await test.close();
-  await receiver.close();
-});
+const test = await useTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const receiver = use(await openWebhookReceiver());
+const owner = await buildProject(test.app);
+const notes = await buildCollection(test.app, owner.project, { name: 'notes' });
 
 const call = (method: 'post' | 'patch' | 'delete', path: string) =>
   request(test.server)[method](`/api/data/notes${path}`).set('x-api-key', owner.secret);

@@ -1,34 +1,27 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../world/app.js';
 import { setChanges } from '../world/collections.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const TOKEN = 'operator-token-for-tests';
 
-let test: TestApp;
+const test = await useTestApp({ settings: { BSVC_ADMIN_TOKEN: TOKEN, BSVC_RATE_LIMIT: 'off' } });
+const built = await buildProject(test.app);
+const collection = await buildCollection(test.app, built.project);
+const { name } = collection;
+const [document] = await placeDocuments(test.app, collection, [{ title: 'x' }]);
+// On a MongoDB nobody follows a collection until this is said.
+await setChanges(test.app, built.project._id, name, { on: true });
+const secret = built.secret;
 /** What the parameters of paths stand for; all others name nothing that is there. */
-let names: Record<string, string>;
-let secret: string;
-
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_ADMIN_TOKEN: TOKEN, BSVC_RATE_LIMIT: 'off' } });
-  const built = await buildProject(test.app);
-  const collection = await buildCollection(test.app, built.project);
-  const { name } = collection;
-  const [document] = await placeDocuments(test.app, collection, [{ title: 'x' }]);
-  // On a MongoDB nobody follows a collection until this is said.
-  await setChanges(test.app, built.project._id, name, { on: true });
-  secret = built.secret;
-  names = {
-    projectId: built.project._id.toHexString(),
-    collection: name,
-    collectionName: name,
-    document: document!,
-    id: document!,
-  };
-});
-afterAll(() => test.close());
+const names: Record<string, string> = {
+  projectId: built.project._id.toHexString(),
+  collection: name,
+  collectionName: name,
+  document: document!,
+  id: document!,
+};
 
 /** Every parameter of a query that is a number, of every route. */
 const numbers = ROUTE_LISTS.flatMap(({ routes }) => routes).flatMap((route) =>

@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../world/app.js';
 import { projectStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
@@ -7,7 +7,7 @@ import { openRandom } from '../helpers/random.js';
 import { openSeed } from '../helpers/seed.js';
 import { storedBytes } from '../helpers/stored-bytes.js';
 import { growAt, placesOf } from '../helpers/strangers/grow.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 import { buildEmail, openUserClient, PASSWORD } from '../helpers/user-client.js';
 
 const LIMIT = 120_000;
@@ -15,11 +15,7 @@ const LIMIT = 120_000;
 const SMALL = 1_024;
 const METHODS = { POST: 'post', PUT: 'put', PATCH: 'patch' } as const;
 
-let test: TestApp;
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
 
 interface World extends TestProject {
   id: string;

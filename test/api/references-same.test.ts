@@ -1,33 +1,28 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { editCollection, parseFieldSpec, presentFieldSpec } from '../world/collections.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
 type Body = Record<string, unknown>;
 
-let test: TestApp;
-let owner: TestProject;
 /** Tickets of two firms, and one that is in the trash, by what they are called here. */
 const ids: Record<string, string> = {};
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  const tickets = await buildCollection(test.app, owner.project, {
-    name: 'tickets',
-    fields: ['org:String!', 'title:String'].map(parseFieldSpec),
-  });
-  const trashed = { isDeleted: true, deletedAt: new Date() };
-  const placed = await placeDocuments(test.app, tickets, [{ org: 'oak' }, { org: 'pine' }, { org: 'oak', ...trashed }]);
-  [ids.oaks, ids.pines, ids.gone] = placed as [string, string, string];
-  ids.unknown = 'f'.repeat(24);
-  await buildCollection(test.app, owner.project, {
-    name: 'comments',
-    fields: ['org:String', 'ticket:Ref(tickets){same:org}', 'also:Array(Ref(tickets){same:org})'].map(parseFieldSpec),
-  });
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const tickets = await buildCollection(test.app, owner.project, {
+  name: 'tickets',
+  fields: ['org:String!', 'title:String'].map(parseFieldSpec),
 });
-afterAll(() => test.close());
+const trashed = { isDeleted: true, deletedAt: new Date() };
+const placed = await placeDocuments(test.app, tickets, [{ org: 'oak' }, { org: 'pine' }, { org: 'oak', ...trashed }]);
+[ids.oaks, ids.pines, ids.gone] = placed as [string, string, string];
+ids.unknown = 'f'.repeat(24);
+await buildCollection(test.app, owner.project, {
+  name: 'comments',
+  fields: ['org:String', 'ticket:Ref(tickets){same:org}', 'also:Array(Ref(tickets){same:org})'].map(parseFieldSpec),
+});
 
 const send = (method: 'post' | 'patch', path: string, body: object) =>
   request(test.server)[method](`/api/data/${path}`).set('x-api-key', owner.secret).send(body);

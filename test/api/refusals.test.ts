@@ -6,46 +6,36 @@ import { sendTestMail, setMailSettings } from '../world/projects.js';
 import { collectionStore } from '../world/stored.js';
 import { payloadStore } from '../../src/features/webhooks/deliveries/payload.js';
 import { removeFromOutbox } from '../../src/platform/mail-provider/outbox.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { settleWebhooks } from '../helpers/build-webhook.js';
-import { startMailProviderDouble, type MailProviderDouble } from '../helpers/mail-provider-double.js';
-import { buildOperator, type Method, type OperatorClient } from '../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openS3Double, type S3Double } from '../helpers/s3-double.js';
-
+import { startMailProviderDouble } from '../helpers/mail-provider-double.js';
+import { buildOperator, type Method } from '../helpers/operator-client.js';
+import { openTestApp } from '../helpers/open-test-app.js';
+import { openS3Double } from '../helpers/s3-double.js';
+import { useTestApp } from '../helpers/use.js';
 // Errors that the API's document lists and no other test of the API meets (helpers/demand-refusals.ts).
 
-let test: TestApp;
-let provider: MailProviderDouble;
-let bucket: S3Double;
-let call: OperatorClient;
-let owner: TestProject;
-let path: string;
-
-beforeAll(async () => {
-  [provider, bucket] = await Promise.all([startMailProviderDouble(), openS3Double()]);
-  test = await openTestApp({
-    settings: {
-      BSVC_BCRYPT_COST: '4',
-      BSVC_MAIL_RATE: 'off',
-      BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
-      RESEND_BASE_URL: provider.url,
-    },
-  });
-  ({ call } = await buildOperator(test));
-  owner = await buildProject(test.app);
-  path = `/api/projects/${owner.project._id.toHexString()}`;
-  const notes = await buildCollection(test.app, owner.project, {
-    name: 'notes',
-    fields: [{ name: 'text', type: 'String' }],
-  });
-  await placeDocuments(test.app, notes, [{ text: 'twice' }, { text: 'twice' }]);
-  await buildCollection(test.app, owner.project, { name: 'others' });
-  const dropping = await buildCollection(test.app, owner.project, { name: 'dropping' });
-  await collectionStore(test.app).updateOne({ _id: dropping._id }, { $set: { state: 'dropping' } });
+const [provider, bucket] = await Promise.all([startMailProviderDouble(), openS3Double()]);
+const test = await useTestApp({
+  settings: {
+    BSVC_BCRYPT_COST: '4',
+    BSVC_MAIL_RATE: 'off',
+    BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
+    RESEND_BASE_URL: provider.url,
+  },
 });
+const { call } = await buildOperator(test);
+const owner = await buildProject(test.app);
+const path = `/api/projects/${owner.project._id.toHexString()}`;
+const notes = await buildCollection(test.app, owner.project, {
+  name: 'notes',
+  fields: [{ name: 'text', type: 'String' }],
+});
+await placeDocuments(test.app, notes, [{ text: 'twice' }, { text: 'twice' }]);
+await buildCollection(test.app, owner.project, { name: 'others' });
+const dropping = await buildCollection(test.app, owner.project, { name: 'dropping' });
+await collectionStore(test.app).updateOne({ _id: dropping._id }, { $set: { state: 'dropping' } });
 afterAll(async () => {
-  await test.close();
   await Promise.all([provider.close(), bucket.close()]);
 });
 

@@ -1,24 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { addCollection } from '../world/collections.js';
 import { signAccessToken } from '../world/users.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildProject } from '../helpers/build-project.js';
 import { openStreamClient, type StreamClient } from '../helpers/event-stream.js';
 import { newRecord } from '../helpers/member-world.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-
+import { useTestApp } from '../helpers/use.js';
 // rules.md 9 and 13: a stream under a rule with a set tells what a list shows, also after the set's documents have
 // changed, whether the set holds a field of theirs or their ids, and whether the filter names one value of it or not.
-
-let test: TestApp;
-let owner: TestProject;
 const ann = newRecord({})._id.toHexString();
 const bob = newRecord({})._id.toHexString();
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
 
 /** What makes a document of the collection `lists` somebody's, and what its cards name of it. */
 const SETS = [

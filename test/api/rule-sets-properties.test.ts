@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openChangeLog } from '../../src/features/changes/open-change-log.js';
 import { openFollower, type FeedFollower } from '../helpers/feed-follower.js';
 import { buildMemberWorld, type MemberWorld } from '../helpers/member-world.js';
 import { openRandom, type Random } from '../helpers/random.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openStreamFollower, type StreamFollower } from '../helpers/stream-follower.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
 let aheadMs = 0;
 const ON_MONGODB = process.env.BSVC_TEST_TRANSPORT === 'wire';
 const PAGE_STATUSES = ON_MONGODB ? [200, 410] : [200];
 
-beforeAll(async () => {
-  const clock = { now: () => Date.now() + aheadMs };
-  test = await openTestApp({ clock, constants: { streamsPerAddress: 1000 } });
-});
-afterAll(() => test.close());
+const clock = { now: () => Date.now() + aheadMs };
+const test = await useTestApp({ clock, constants: { streamsPerAddress: 1000 } });
 
 const shownTo = ({ known }: Pick<FeedFollower, 'known'>): Map<string, unknown> =>
   new Map([...known].map(([id, { n }]) => [id, n]));

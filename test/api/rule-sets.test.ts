@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   addCollection,
   applyDeclared,
@@ -20,18 +20,14 @@ import { signAccessToken } from '../world/users.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { listenToCommands } from '../helpers/command-log.js';
 import { openStreamClient } from '../helpers/event-stream.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
 const MOST = 50;
 const ON_MONGODB = process.env.BSVC_TEST_TRANSPORT === 'wire';
 /** On a MongoDB a set that a read asks for may be a second old (rules.md 5); on the embedded engine it never is. */
 const untilRead = (check: () => Promise<void>): Promise<void> => (ON_MONGODB ? vi.waitFor(check, 5_000) : check());
 
-beforeAll(async () => {
-  test = await openTestApp({ constants: { ruleSet: MOST } });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ constants: { ruleSet: MOST } });
 
 const [ADA, BOB] = [new ObjectId().toHexString(), new ObjectId().toHexString()];
 const EDITS = 'doc.board in members[user = user.id and role in ["editor", "owner"]].board';

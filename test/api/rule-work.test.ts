@@ -1,36 +1,30 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { addCollection, completeRules } from '../world/collections.js';
 import { signAccessToken } from '../world/users.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildProject } from '../helpers/build-project.js';
 import { listenToCommands } from '../helpers/command-log.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const MINE = 'members[user = user.id].board';
-let test: TestApp;
-let owner: TestProject;
-let headers: Record<string, string>;
 let aheadMs = 0;
-
-beforeAll(async () => {
-  test = await openTestApp({ clock: { now: () => Date.now() + aheadMs } });
-  owner = await buildProject(test.app);
-  const user = new ObjectId().toHexString();
-  const authorization = `Bearer ${signAccessToken(test.app, owner.project, user, 3_600_000)}`;
-  headers = { 'x-api-key': owner.publishable, authorization };
-  const texts = (...names: string[]) => names.map((name) => ({ name, type: 'String' as const }));
-  await addCollection(test.app, owner.project, {
-    name: 'members',
-    fields: texts('board', 'user'),
-    rules: 'server-only',
-  });
-  await asServer('post', 'members', { board: 'mine', user });
-});
-afterAll(() => test.close());
 
 const asServer = (method: 'post' | 'delete', path: string, body?: object) =>
   supertest(test.server)[method](`/api/data/${path}`).set('x-api-key', owner.secret).send(body);
+
+const test = await useTestApp({ clock: { now: () => Date.now() + aheadMs } });
+const owner = await buildProject(test.app);
+const user = new ObjectId().toHexString();
+const authorization = `Bearer ${signAccessToken(test.app, owner.project, user, 3_600_000)}`;
+const headers = { 'x-api-key': owner.publishable, authorization };
+const texts = (...names: string[]) => names.map((name) => ({ name, type: 'String' as const }));
+await addCollection(test.app, owner.project, {
+  name: 'members',
+  fields: texts('board', 'user'),
+  rules: 'server-only',
+});
+await asServer('post', 'members', { board: 'mine', user });
 
 /** How many commands about documents the database is sent for a request that finds nothing. */
 async function workOf(method: 'get' | 'patch' | 'delete', path: string, body?: object): Promise<number> {

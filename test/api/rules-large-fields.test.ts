@@ -1,44 +1,38 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { addCollection, completeRules, setRules } from '../world/collections.js';
 import { signAccessToken } from '../world/users.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildProject } from '../helpers/build-project.js';
 import { openStreamFollower } from '../helpers/stream-follower.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
 const READ = 'user.id in doc.members or doc.o.x = user.id or user.id in doc.rows.who';
 const ADA = new ObjectId().toHexString();
-let headers: Record<string, string>;
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  const authorization = `Bearer ${signAccessToken(test.app, owner.project, ADA, 600_000)}`;
-  headers = { 'x-api-key': owner.publishable, authorization };
-  const fields = [
-    { name: 'members', type: 'Array' as const, items: { type: 'String' as const } },
-    {
-      name: 'o',
-      type: 'Object' as const,
-      fields: ['x', 'text'].map((name) => ({ name, type: 'String' as const, maxLength: 200_000 })),
-    },
-    {
-      name: 'rows',
-      type: 'Array' as const,
-      items: { type: 'Object' as const, fields: [{ name: 'who', type: 'String' as const }] },
-    },
-  ];
-  await addCollection(test.app, owner.project, {
-    name: 'things',
-    fields,
-    rules: completeRules({ read: READ }),
-    changes: { on: true },
-  });
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const authorization = `Bearer ${signAccessToken(test.app, owner.project, ADA, 600_000)}`;
+const headers = { 'x-api-key': owner.publishable, authorization };
+const fields = [
+  { name: 'members', type: 'Array' as const, items: { type: 'String' as const } },
+  {
+    name: 'o',
+    type: 'Object' as const,
+    fields: ['x', 'text'].map((name) => ({ name, type: 'String' as const, maxLength: 200_000 })),
+  },
+  {
+    name: 'rows',
+    type: 'Array' as const,
+    items: { type: 'Object' as const, fields: [{ name: 'who', type: 'String' as const }] },
+  },
+];
+await addCollection(test.app, owner.project, {
+  name: 'things',
+  fields,
+  rules: completeRules({ read: READ }),
+  changes: { on: true },
 });
-afterAll(() => test.close());
 
 const others = (count: number): string[] => Array.from({ length: count }, () => new ObjectId().toHexString());
 

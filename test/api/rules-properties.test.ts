@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { describe, expect, it } from 'vitest';
 import { REACHED, searchRules } from '../helpers/search-rules.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
 let aheadMs = 0;
 const pass = (ms: number): void => void (aheadMs += ms);
 
-beforeAll(async () => {
-  test = await openTestApp({ clock: { now: () => Date.now() + aheadMs } });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ clock: { now: () => Date.now() + aheadMs } });
 
 describe('a collection under rules', () => {
   it.each(Array.from({ length: 4 }, (_, at) => 36_000 + at))(

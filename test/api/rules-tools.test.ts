@@ -1,52 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import supertest from 'supertest';
 import { addCollection, documentsName, requireCollection } from '../world/collections.js';
 import { signUp } from '../world/users.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildProject } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
 const ADMIN = 'an-admin-token-of-at-least-32-characters';
-let test: TestApp;
-let owner: TestProject;
-let ada: string;
-let eve: string;
-let board: string;
-let card: string;
-
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_ADMIN_TOKEN: ADMIN } });
-  owner = await buildProject(test.app);
-  const { app } = test;
-  const { project } = owner;
-  [ada, eve] = (await Promise.all(
-    ['ada', 'eve'].map(async (name) => {
-      const body = { email: `${name}@example.test`, emailVerified: true };
-      return (await signUp(app, project, body, 'project', { needsPassword: false }))._id.toHexString();
-    }),
-  )) as [string, string];
-  await addCollection(app, project, {
-    name: 'members',
-    fields: [
-      { name: 'board', type: 'String' },
-      { name: 'user', type: 'String' },
-    ],
-    rules: 'server-only',
-  });
-  await addCollection(app, project, {
-    name: 'cards',
-    fields: [
-      { name: 'board', type: 'String' },
-      { name: 'open', type: 'Boolean' },
-      { name: 'cost', type: 'Number', hidden: true },
-    ],
-    rules: { read: 'doc.open or doc.board in members[user = user.id].board', update: '"staff" in user.roles' },
-  });
-  board = 'garden';
-  await send('members', { board, user: ada });
-  card = await send('cards', { board, cost: 4 });
-  await send('cards', { board: 'other', open: true, cost: 5 });
-});
-afterAll(() => test.close());
 
 const send = async (collection: string, body: object): Promise<string> => {
   const { body: stored } = await supertest(test.server)
@@ -55,6 +14,38 @@ const send = async (collection: string, body: object): Promise<string> => {
     .send(body);
   return (stored as { _id: string })._id;
 };
+
+const test = await useTestApp({ settings: { BSVC_ADMIN_TOKEN: ADMIN } });
+const owner = await buildProject(test.app);
+const { app } = test;
+const { project } = owner;
+const [ada, eve] = (await Promise.all(
+  ['ada', 'eve'].map(async (name) => {
+    const body = { email: `${name}@example.test`, emailVerified: true };
+    return (await signUp(app, project, body, 'project', { needsPassword: false }))._id.toHexString();
+  }),
+)) as [string, string];
+await addCollection(app, project, {
+  name: 'members',
+  fields: [
+    { name: 'board', type: 'String' },
+    { name: 'user', type: 'String' },
+  ],
+  rules: 'server-only',
+});
+await addCollection(app, project, {
+  name: 'cards',
+  fields: [
+    { name: 'board', type: 'String' },
+    { name: 'open', type: 'Boolean' },
+    { name: 'cost', type: 'Number', hidden: true },
+  ],
+  rules: { read: 'doc.open or doc.board in members[user = user.id].board', update: '"staff" in user.roles' },
+});
+const board = 'garden';
+await send('members', { board, user: ada });
+const card = await send('cards', { board, cost: 4 });
+await send('cards', { board: 'other', open: true, cost: 5 });
 const operate = async (path: string): Promise<{ status: number; body: { code?: string; data?: unknown } }> => {
   const { status, body } = await supertest(test.server)
     .get(`/api/projects/${owner.project._id.toHexString()}${path}`)

@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   completeRules,
   defaultUsersCollection,
@@ -10,47 +10,42 @@ import {
   setRules,
 } from '../world/collections.js';
 import { signAccessToken } from '../world/users.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openStreamClient } from '../helpers/event-stream.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import type { TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-let as: Record<'ada' | 'bob' | 'nobody' | 'expired' | 'server', Record<string, string>>;
 const ADA = new ObjectId().toHexString();
 const BOB = new ObjectId().toHexString();
 
 const usersOf = (): ReturnType<TestApp['app']['db']['collection']> =>
   test.app.db.collection(documentsName(defaultUsersCollection(owner.project._id)));
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  await editCollection(test.app, owner.project._id, 'users', {
-    addFields: [{ name: 'groups', type: 'Array', items: { type: 'String' }, protected: true }],
-  });
-  await usersOf().insertMany(
-    [ADA, BOB].map((id) => ({
-      _id: new ObjectId(id),
-      email: `${id}@example.test`,
-      isDeleted: false,
-      _bsvc: {},
-    })) as never,
-  );
-  const key = { 'x-api-key': owner.publishable };
-  const signedIn = (id: string, ttlMs = 600_000) => ({
-    ...key,
-    authorization: `Bearer ${signAccessToken(test.app, owner.project, id, ttlMs)}`,
-  });
-  as = {
-    ada: signedIn(ADA),
-    bob: signedIn(BOB),
-    expired: signedIn(ADA, -1_000),
-    nobody: key,
-    server: { 'x-api-key': owner.secret },
-  };
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+await editCollection(test.app, owner.project._id, 'users', {
+  addFields: [{ name: 'groups', type: 'Array', items: { type: 'String' }, protected: true }],
 });
-afterAll(() => test.close());
+await usersOf().insertMany(
+  [ADA, BOB].map((id) => ({
+    _id: new ObjectId(id),
+    email: `${id}@example.test`,
+    isDeleted: false,
+    _bsvc: {},
+  })) as never,
+);
+const key = { 'x-api-key': owner.publishable };
+const signedIn = (id: string, ttlMs = 600_000) => ({
+  ...key,
+  authorization: `Bearer ${signAccessToken(test.app, owner.project, id, ttlMs)}`,
+});
+const as = {
+  ada: signedIn(ADA),
+  bob: signedIn(BOB),
+  expired: signedIn(ADA, -1_000),
+  nobody: key,
+  server: { 'x-api-key': owner.secret },
+};
 
 interface Answer {
   status: number;

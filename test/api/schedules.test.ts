@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Webhook as Verifier } from 'standardwebhooks';
 import supertest from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   addSchedule,
   listCalls,
@@ -18,7 +18,8 @@ import { buildCollection, buildProject, type TestProject } from '../helpers/buil
 import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+import { use } from '../helpers/use.js';
+import { openWebhookReceiver } from '../helpers/webhook-receiver.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -27,7 +28,6 @@ const NOON = Date.parse('2026-03-01T12:00:00.000Z');
 
 let test: TestApp;
 let clock: FakeClock;
-let receiver: WebhookReceiver;
 let folder: TempDir;
 let owner: TestProject;
 
@@ -45,8 +45,7 @@ beforeEach(async () => {
     await folder.remove();
   };
 });
-beforeAll(async () => void (receiver = await openWebhookReceiver()));
-afterAll(() => receiver.close());
+const receiver = use(await openWebhookReceiver());
 
 const add = (input: Partial<NewSchedule> = {}) =>
   addSchedule(test.app, owner.project, { name: 'nightly', cron: '0 * * * *', url: receiver.url, ...input });

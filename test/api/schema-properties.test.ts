@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { AppError } from '../world/app.js';
 import {
   type Collection,
@@ -16,17 +16,12 @@ import {
 } from '../world/collections.js';
 import { insertDocument } from '../world/documents.js';
 import { collectionStore } from '../world/stored.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildProject } from '../helpers/build-project.js';
 import { runs } from '../helpers/runs.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
 
 const name = fc.constantFrom('a', 'b', 'c', 'userId', 'ownerId', 'x-y', 'toString');
 const field: fc.Arbitrary<Field> = fc.record(

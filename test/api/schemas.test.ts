@@ -1,20 +1,14 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { applyEdit } from '../../src/features/collections/edit-collection.js';
 import { editCollection } from '../world/collections.js';
 import { documentStore } from '../world/stored.js';
 import { checkStoredDocuments } from '../../src/features/documents/validation/check-stored-documents.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
 
 const create = (body: unknown, key = owner.secret) =>
   request(test.server)

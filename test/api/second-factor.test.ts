@@ -1,12 +1,12 @@
 import request, { type Response } from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { drainJobs, listOutbox } from '../world/jobs.js';
 import { rotateSecrets } from '../world/operators.js';
 import { type SignInSettings, changeProject } from '../world/projects.js';
 import { totpCode } from '../world/users.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 import {
   bearer,
   buildEmail,
@@ -20,8 +20,6 @@ import {
 const clock = createFakeClock();
 const STEP_MS = 30_000;
 const HOUR_MS = 3_600_000;
-let test: TestApp;
-let shop: Shop;
 
 interface Shop extends TestProject {
   client: UserClient;
@@ -35,11 +33,8 @@ async function openShop(signIn: SignInSettings): Promise<Shop> {
   return { ...made, project, client, server };
 }
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-  shop = await openShop({ mfa: 'optional', codeLogin: 'existing' });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
+const shop = await openShop({ mfa: 'optional', codeLogin: 'existing' });
 
 const codeOf = (reply: Response): string => `${reply.status} ${(reply.body as { code?: string }).code ?? ''}`;
 const tokenOf = (reply: Response): string => (reply.body as { accessToken: string }).accessToken;

@@ -1,63 +1,50 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { addCollection, documentsName } from '../world/collections.js';
 import { purgeTrash } from '../world/documents.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildProject } from '../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';
-import { listenToCommands, type CommandLog } from '../helpers/command-log.js';
+import { listenToCommands } from '../helpers/command-log.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+import { use, useTestApp } from '../helpers/use.js';
+import { openWebhookReceiver } from '../helpers/webhook-receiver.js';
 
 const DAY_MS = 86_400_000;
 const clock = createFakeClock();
-let commands: CommandLog;
-let test: TestApp;
-let shop: TestProject;
-let receiver: WebhookReceiver;
-let stored: string;
 
 /** Everything that is done to documents of a collection that somebody listens to. */
-beforeAll(async () => {
-  commands = listenToCommands();
-  test = await openTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
-  shop = await buildProject(test.app);
-  receiver = await openWebhookReceiver();
-  await buildWebhook(test.app, shop.project, receiver.url);
-  const fields = [
-    { name: 'title', type: 'String' as const, required: true },
-    { name: 'tags', type: 'Array' as const },
-    { name: 'place', type: 'Object' as const },
-    { name: 'next', type: 'Ref' as const, ref: 'posts' },
-  ];
-  const { collection } = await addCollection(test.app, shop.project, { name: 'posts', mode: 'enforced', fields });
-  stored = documentsName(collection);
-
-  const { _id: one } = await call('POST', '/api/data/posts', { title: 'one', place: { town: 'Oslo' } });
-  const { _id: two } = await call('POST', '/api/data/posts', { title: 'two', next: one, tags: ['a'] });
-  await call('POST', '/api/data/posts/bulk', [{ title: 'three' }, { title: 'four' }], { 'idempotency-key': 'once' });
-  await call('POST', '/api/data/posts/bulk', [{ title: 'five' }, { title: 6 }], {}, 400);
-  await call('PUT', `/api/data/posts/${one}`, { title: 'first', 'place.town': 'Bergen' });
-  await call('PUT', `/api/data/posts/${two}`, { tags: null, 'tags.0': 'b' }, {}, 400);
-  await call('GET', '/api/data/posts?populate=next&title_regex=^t&sort=-title');
-  await call('POST', '/api/data/posts/aggregate', {
-    pipeline: [{ $lookup: { from: 'posts', localField: 'next', foreignField: '_id', as: 'follows' } }],
-  });
-  await call('DELETE', `/api/data/posts/${one}`);
-  await call('PATCH', `/api/data/posts/${one}/recover`);
-  await call('DELETE', `/api/data/posts/${two}`);
-  await call('DELETE', `/api/data/posts/${one}?permanent=true`);
-  await settleWebhooks(test.app);
-  clock.advance(40 * DAY_MS);
-  await purgeTrash(test.app, new AbortController().signal);
-  await settleWebhooks(test.app);
+const commands = use(listenToCommands());
+const test = await useTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const shop = await buildProject(test.app);
+const receiver = use(await openWebhookReceiver());
+await buildWebhook(test.app, shop.project, receiver.url);
+const fields = [
+  { name: 'title', type: 'String' as const, required: true },
+  { name: 'tags', type: 'Array' as const },
+  { name: 'place', type: 'Object' as const },
+  { name: 'next', type: 'Ref' as const, ref: 'posts' },
+];
+const { collection } = await addCollection(test.app, shop.project, { name: 'posts', mode: 'enforced', fields });
+const stored = documentsName(collection);
+const { _id: one } = await call('POST', '/api/data/posts', { title: 'one', place: { town: 'Oslo' } });
+const { _id: two } = await call('POST', '/api/data/posts', { title: 'two', next: one, tags: ['a'] });
+await call('POST', '/api/data/posts/bulk', [{ title: 'three' }, { title: 'four' }], { 'idempotency-key': 'once' });
+await call('POST', '/api/data/posts/bulk', [{ title: 'five' }, { title: 6 }], {}, 400);
+await call('PUT', `/api/data/posts/${one}`, { title: 'first', 'place.town': 'Bergen' });
+await call('PUT', `/api/data/posts/${two}`, { tags: null, 'tags.0': 'b' }, {}, 400);
+await call('GET', '/api/data/posts?populate=next&title_regex=^t&sort=-title');
+await call('POST', '/api/data/posts/aggregate', {
+  pipeline: [{ $lookup: { from: 'posts', localField: 'next', foreignField: '_id', as: 'follows' } }],
 });
-afterAll(async () => {
-  await receiver.close();
-  await test.close();
-  commands.stop();
-});
+await call('DELETE', `/api/data/posts/${one}`);
+await call('PATCH', `/api/data/posts/${one}/recover`);
+await call('DELETE', `/api/data/posts/${two}`);
+await call('DELETE', `/api/data/posts/${one}?permanent=true`);
+await settleWebhooks(test.app);
+clock.advance(40 * DAY_MS);
+await purgeTrash(test.app, new AbortController().signal);
+await settleWebhooks(test.app);
 
 async function call(
   method: string,

@@ -2,39 +2,28 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Webhook as Verifier } from 'standardwebhooks';
 import supertest, { type Test } from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { scheduleStore, startDueRuns } from '../world/hooks.js';
 import { drainJobs } from '../world/jobs.js';
 import { deleteProject, updateProject } from '../world/projects.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use, useTestApp } from '../helpers/use.js';
 import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-let test: TestApp;
-let clock: FakeClock;
-let receiver: WebhookReceiver;
-let folder: TempDir;
 let owner: TestProject;
 
-beforeAll(async () => {
-  clock = createFakeClock();
-  folder = await openTempDir();
-  const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off', BSVC_HOOKS_DIR: folder.path };
-  test = await openTestApp({ settings, clock });
-  test.app.ownCode.serveAt(test.url);
-  receiver = await openWebhookReceiver();
-});
-afterAll(async () => {
-  await test.close();
-  await receiver.close();
-  await folder.remove();
-});
+const clock = createFakeClock();
+const folder = use(await openTempDir());
+const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off', BSVC_HOOKS_DIR: folder.path };
+const test = await useTestApp({ settings, clock });
+test.app.ownCode.serveAt(test.url);
+const receiver = use(await openWebhookReceiver());
 beforeEach(async () => {
   owner = await buildProject(test.app);
   receiver.received = [];

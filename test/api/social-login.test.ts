@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   presentSocialProvider,
   removeSocialProvider,
@@ -11,27 +11,20 @@ import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { listen } from '../helpers/listen.js';
 import { openCookieJar, type CookieJar } from '../helpers/cookie-jar.js';
 import { buildOperator } from '../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openSocialIssuer, type SocialIssuer } from '../helpers/social-issuer.js';
+import { openTestApp } from '../helpers/open-test-app.js';
+import { openSocialIssuer } from '../helpers/social-issuer.js';
+import { use, useTestApp } from '../helpers/use.js';
 import { buildEmail, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
 
 const HOME = 'https://app.example.test/signed-in';
-let test: TestApp;
-let issuer: SocialIssuer;
 let project: TestProject;
 let client: UserClient;
 let people = 0;
 
-beforeAll(async () => {
-  test = await openTestApp({
-    settings: { BSVC_BCRYPT_COST: '4', BSVC_LOG_LEVEL: 'trace', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' },
-  });
-  issuer = await openSocialIssuer();
+const test = await useTestApp({
+  settings: { BSVC_BCRYPT_COST: '4', BSVC_LOG_LEVEL: 'trace', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' },
 });
-afterAll(async () => {
-  await issuer.close();
-  await test.close();
-});
+const issuer = use(await openSocialIssuer());
 beforeEach(async () => {
   project = await buildProject(test.app);
   client = openUserClient(test, project.publishable);

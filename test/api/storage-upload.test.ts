@@ -1,22 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { measureStorage, updateProject } from '../world/projects.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { listStoredFiles, openStorageClient, putSigned, type StorageClient } from '../helpers/storage-client.js';
+import { useTestApp } from '../helpers/use.js';
 import { bearer, openUserClient } from '../helpers/user-client.js';
 
 const MIB = 1024 * 1024;
 
-let test: TestApp;
 let owner: TestProject;
 let storage: StorageClient;
 
-beforeAll(async () => void (test = await openTestApp()));
-afterAll(() => test.close());
+const test = await useTestApp();
 beforeEach(async () => {
   owner = await buildProject(test.app);
   storage = openStorageClient(test, owner.secret);

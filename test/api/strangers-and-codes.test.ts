@@ -1,26 +1,22 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { updateProject } from '../world/projects.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 import { bearer, buildEmail, countMails, openUserClient, readMailedCode } from '../helpers/user-client.js';
 
 // What people without a session of an account can do to the mails and codes of its owner.
 
 const OWNER = '198.51.100.7';
 const clock = createFakeClock();
-let test: TestApp;
 let shop: TestProject;
 let email: string;
 let token: string;
 
-beforeAll(async () => {
-  test = await openTestApp({
-    settings: { BSVC_BCRYPT_COST: '4', BSVC_TRUST_PROXY: '1', BSVC_ACCESS_TOKEN_TTL: '30d' },
-    clock,
-  });
+const test = await useTestApp({
+  settings: { BSVC_BCRYPT_COST: '4', BSVC_TRUST_PROXY: '1', BSVC_ACCESS_TOKEN_TTL: '30d' },
+  clock,
 });
-afterAll(() => test.close());
 
 interface Answer {
   status: number;

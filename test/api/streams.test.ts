@@ -1,16 +1,16 @@
 import { connect as connectTo } from 'node:net';
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { type Collection, setChanges, setRls } from '../world/collections.js';
 import { purgeTrash } from '../world/documents.js';
 import { signAccessToken } from '../world/users.js';
 import { withEvent } from '../../src/features/webhooks/outbox/outbox-field.js';
 import { queueEvents } from '../../src/features/webhooks/outbox/queue-events.js';
-import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
 import { openStreamClient, type StreamCall, type StreamClient } from '../helpers/event-stream.js';
 import { eventually } from '../helpers/eventually.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const USER = new ObjectId().toHexString();
 const ANOTHER = new ObjectId().toHexString();
@@ -21,18 +21,13 @@ const FIELDS = [
 ];
 const PRIVATE = { mode: 'private' as const, ownerField: 'userId' };
 
-let test: TestApp;
-let owner: TestProject;
 let made = 0;
 const open: StreamClient[] = [];
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-});
+const test = await useTestApp();
+const owner = await buildProject(test.app);
 afterAll(async () => {
   for (const client of open) client.close();
-  await test.close();
 });
 
 const secret = () => ({ 'x-api-key': owner.secret });

@@ -1,25 +1,19 @@
 import { createLocalJWKSet, createRemoteJWKSet, jwtVerify, type JSONWebKeySet } from 'jose';
 import { createHmac, createPublicKey, type JsonWebKey } from 'node:crypto';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { changeProject, declareProject, requireProject, rotateTokenSecret } from '../world/projects.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { bearer, openUserClient, type UserClient } from '../helpers/user-client.js';
+import { useTestApp } from '../helpers/use.js';
+import { bearer, openUserClient } from '../helpers/user-client.js';
 
 const MINUTE_MS = 60_000;
 const clock = createFakeClock();
-let test: TestApp;
-let shop: TestProject;
-let client: UserClient;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-  shop = await buildProject(test.app);
-  client = openUserClient(test, shop.publishable);
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
+const shop = await buildProject(test.app);
+const client = openUserClient(test, shop.publishable);
 
 const tokenOf = ({ body }: { body: unknown }): string => (body as { accessToken: string }).accessToken;
 const idOf = ({ body }: { body: unknown }): string => (body as { user: { _id: string } }).user._id;

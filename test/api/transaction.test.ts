@@ -1,8 +1,8 @@
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { conflict } from '../world/app.js';
-import type { Database, Transaction } from '../world/stored.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import type { Transaction } from '../world/stored.js';
+import { useTestApp } from '../helpers/use.js';
 
 const ACCOUNTS = 'transacted_accounts';
 const ENTRIES = 'transacted_entries';
@@ -13,15 +13,9 @@ interface Account {
   name?: string;
 }
 
-let test: TestApp;
-let db: Database;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  ({ db } = test.app);
-  await db.createIndexes(ACCOUNTS, [{ name: 'name', key: { name: 1 }, unique: true, sparse: true }]);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const { db } = test.app;
+await db.createIndexes(ACCOUNTS, [{ name: 'name', key: { name: 1 }, unique: true, sparse: true }]);
 
 async function open(n: number): Promise<ObjectId> {
   const _id = new ObjectId();

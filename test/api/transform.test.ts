@@ -1,20 +1,14 @@
 import { ObjectId, type Document } from 'bson';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { conflict, forbidden } from '../world/app.js';
-import type { Database, WriteTurn } from '../world/stored.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import type { WriteTurn } from '../world/stored.js';
+import { useTestApp } from '../helpers/use.js';
 
 const NOTES = 'transformed_notes';
 const OTHERS = 'transformed_others';
 
-let test: TestApp;
-let db: Database;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  ({ db } = test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const { db } = test.app;
 
 async function store(fields: Document, name = NOTES): Promise<ObjectId> {
   const _id = new ObjectId();

@@ -1,22 +1,17 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parseFieldSpec, requireCollection } from '../world/collections.js';
 import { explainAccess } from '../world/documents.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openStreamClient } from '../helpers/event-stream.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { bearer, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
+import { useTestApp } from '../helpers/use.js';
+import { bearer, openUserClient, PASSWORD } from '../helpers/user-client.js';
 
 // Anybody can sign up with anybody's address: to rules it is known when its owner has proven it.
 
 const VICTIM = 'boss@corp.example';
 const MINE = 'doc.assignee = user.email';
 
-let test: TestApp;
-let owner: TestProject;
-let users: UserClient;
-let id: string;
-let user: { _id: string };
 let headers: Record<string, string>;
 const ids: Record<string, string> = {};
 
@@ -25,44 +20,41 @@ const call = (method: 'get' | 'post' | 'patch' | 'delete', path: string, body?: 
   return body === undefined ? sent : sent.send(body);
 };
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
-  owner = await buildProject(test.app);
-  users = openUserClient(test, owner.publishable);
-  const fields = (specs: string[]) => specs.map(parseFieldSpec);
-  const build = (name: string, specs: string[], rule: string) =>
-    buildCollection(test.app, owner.project, {
-      name,
-      fields: fields(specs),
-      rules: { read: rule, create: rule, update: rule, delete: rule },
-      changes: { on: true },
-    });
-  await build('tasks', ['assignee:String', 'title:String'], MINE);
-  await build('invites', ['email:String', 'user:String', 'board:String'], 'nobody');
-  await build('boards', ['name:String'], 'doc.name in invites[user = user.id and email = user.email].board');
-  await build('notes', ['assignee:String', `secret:String@read(user.email = "${VICTIM}")@write(${MINE})`], 'anyone');
-  await build('refs', ['task:Ref(tasks)'], 'anyone');
-  const reply = await users.post('/signup', { email: VICTIM, password: PASSWORD });
-  user = (reply.body as { user: { _id: string } }).user;
-  headers = {
-    'x-api-key': owner.publishable,
-    ...bearer((reply.body as { accessToken: string }).accessToken),
-  };
-  const store = async (collection: string, body: object): Promise<string> => {
-    const stored = await request(test.server)
-      .post(`/api/data/${collection}`)
-      .set({ 'x-api-key': owner.secret })
-      .send(body)
-      .expect(201);
-    return (stored.body as { _id: string })._id;
-  };
-  id = await store('tasks', { assignee: VICTIM, title: 'secret plan' });
-  ids.board = await store('boards', { name: 'b' });
-  await store('invites', { email: VICTIM, user: user._id, board: 'b' });
-  ids.note = await store('notes', { assignee: VICTIM, secret: 'secret plan' });
-  ids.ref = await store('refs', { task: id });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
+const owner = await buildProject(test.app);
+const users = openUserClient(test, owner.publishable);
+const fields = (specs: string[]) => specs.map(parseFieldSpec);
+const build = (name: string, specs: string[], rule: string) =>
+  buildCollection(test.app, owner.project, {
+    name,
+    fields: fields(specs),
+    rules: { read: rule, create: rule, update: rule, delete: rule },
+    changes: { on: true },
+  });
+await build('tasks', ['assignee:String', 'title:String'], MINE);
+await build('invites', ['email:String', 'user:String', 'board:String'], 'nobody');
+await build('boards', ['name:String'], 'doc.name in invites[user = user.id and email = user.email].board');
+await build('notes', ['assignee:String', `secret:String@read(user.email = "${VICTIM}")@write(${MINE})`], 'anyone');
+await build('refs', ['task:Ref(tasks)'], 'anyone');
+const reply = await users.post('/signup', { email: VICTIM, password: PASSWORD });
+const user = (reply.body as { user: { _id: string } }).user;
+headers = {
+  'x-api-key': owner.publishable,
+  ...bearer((reply.body as { accessToken: string }).accessToken),
+};
+const store = async (collection: string, body: object): Promise<string> => {
+  const stored = await request(test.server)
+    .post(`/api/data/${collection}`)
+    .set({ 'x-api-key': owner.secret })
+    .send(body)
+    .expect(201);
+  return (stored.body as { _id: string })._id;
+};
+const id = await store('tasks', { assignee: VICTIM, title: 'secret plan' });
+ids.board = await store('boards', { name: 'b' });
+await store('invites', { email: VICTIM, user: user._id, board: 'b' });
+ids.note = await store('notes', { assignee: VICTIM, secret: 'secret plan' });
+ids.ref = await store('refs', { task: id });
 
 /** What each way comes to for the user, as true where the address admits it. */
 const WAYS: Record<string, () => Promise<boolean>> = {

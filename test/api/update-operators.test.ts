@@ -1,18 +1,12 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parseFieldSpec } from '../world/collections.js';
-import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
 import { searchOperators } from '../helpers/search-operators.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
 
 const build = (specs: string[], more: object = {}) =>
   buildCollection(test.app, owner.project, { ...(specs.length > 0 && { fields: specs.map(parseFieldSpec) }), ...more });

@@ -1,33 +1,20 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { requireCollection } from '../world/collections.js';
 import { drainJobs } from '../world/jobs.js';
 import { removeDocumentRecord, sessionStore } from '../world/stored.js';
 import { requireUser } from '../world/users.js';
 import { finishDeletionLater } from '../../src/features/users/accounts/finish-user-deletion.job.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import {
-  bearer,
-  buildEmail,
-  openUserClient,
-  PASSWORD,
-  readMailedCode,
-  type UserClient,
-} from '../helpers/user-client.js';
+import { useTestApp } from '../helpers/use.js';
+import { bearer, buildEmail, openUserClient, PASSWORD, readMailedCode } from '../helpers/user-client.js';
 
 const clock = createFakeClock();
-let test: TestApp;
-let project: TestProject;
-let client: UserClient;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-  project = await buildProject(test.app);
-  client = openUserClient(test, project.publishable);
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
+const project = await buildProject(test.app);
+const client = openUserClient(test, project.publishable);
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 interface Account {

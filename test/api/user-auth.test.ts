@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { changeCollection } from '../world/collections.js';
 import { changeUser, requireUser, updateProfile } from '../world/users.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildProject } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
 
-let test: TestApp;
-let project: TestProject;
-let client: UserClient;
-let server: UserClient;
-
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
-  project = await buildProject(test.app);
-  client = openUserClient(test, project.publishable);
-  server = openUserClient(test, project.secret);
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
+const project = await buildProject(test.app);
+const client = openUserClient(test, project.publishable);
+const server = openUserClient(test, project.secret);
 
 interface SignedIn {
   accessToken: string;

@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { updateProject } from '../world/projects.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildProject } from '../helpers/build-project.js';
 import { openCookieJar, type CookieJar } from '../helpers/cookie-jar.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { openTestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 import { buildEmail, PASSWORD } from '../helpers/user-client.js';
 
 const ORIGIN = 'https://app.example.test';
-let test: TestApp;
-let project: TestProject;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
-  project = await buildProject(test.app);
-  await updateProject(test.app, project.project.name, { allowedDomains: ['app.example.test'] });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
+const project = await buildProject(test.app);
+await updateProject(test.app, project.project.name, { allowedDomains: ['app.example.test'] });
 
 type Json = Record<string, unknown>;
 

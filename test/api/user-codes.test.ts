@@ -1,33 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
 import { drainJobs, listOutbox } from '../world/jobs.js';
 import { mailLogStore } from '../world/stored.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import {
-  bearer,
-  buildEmail,
-  countMails,
-  openUserClient,
-  readMailedCode,
-  type UserClient,
-} from '../helpers/user-client.js';
+import { useTestApp } from '../helpers/use.js';
+import { bearer, buildEmail, countMails, openUserClient, readMailedCode } from '../helpers/user-client.js';
 
 const clock = createFakeClock();
 const NEW_PASSWORD = 'a brand new password';
-let test: TestApp;
-let project: TestProject;
-let client: UserClient;
-let server: UserClient;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-  project = await buildProject(test.app, 'Book shop');
-  client = openUserClient(test, project.publishable);
-  server = openUserClient(test, project.secret);
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
+const project = await buildProject(test.app, 'Book shop');
+const client = openUserClient(test, project.publishable);
+const server = openUserClient(test, project.secret);
 
 const codeOf = (reply: Response): [number, string] => [reply.status, (reply.body as { code: string }).code];
 const OTP_INVALID = [400, 'OTP_INVALID'];

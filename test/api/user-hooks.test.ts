@@ -1,14 +1,14 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Response } from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { addHook, type NewHook } from '../world/hooks.js';
 import { changeCollection } from '../world/collections.js';
 import { changeProject } from '../world/projects.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTempDir } from '../helpers/temp-dir.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { use, useTestApp } from '../helpers/use.js';
 import {
   buildEmail,
   countMails,
@@ -17,30 +17,19 @@ import {
   readMailedCode,
   type UserClient,
 } from '../helpers/user-client.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+import { openWebhookReceiver } from '../helpers/webhook-receiver.js';
 
-let test: TestApp;
-let clock: FakeClock;
-let receiver: WebhookReceiver;
-let folder: Awaited<ReturnType<typeof openTempDir>>;
 let owner: TestProject;
 let client: UserClient;
 
-beforeAll(async () => {
-  clock = createFakeClock();
-  folder = await openTempDir();
-  const settings = {
-    ...{ BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off' },
-    ...{ BSVC_BCRYPT_COST: '4', BSVC_HOOKS_DIR: folder.path, BSVC_ANONYMOUS_RATE_LIMIT: 'off' },
-  };
-  test = await openTestApp({ settings, clock });
-  receiver = await openWebhookReceiver();
-});
-afterAll(async () => {
-  await test.close();
-  await receiver.close();
-  await folder.remove();
-});
+const clock = createFakeClock();
+const folder = use(await openTempDir());
+const settings = {
+  ...{ BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off' },
+  ...{ BSVC_BCRYPT_COST: '4', BSVC_HOOKS_DIR: folder.path, BSVC_ANONYMOUS_RATE_LIMIT: 'off' },
+};
+const test = await useTestApp({ settings, clock });
+const receiver = use(await openWebhookReceiver());
 beforeEach(async () => {
   owner = await buildProject(test.app);
   await changeProject(test.app, owner.project, { signIn: { anonymous: true, codeLogin: 'signup' } });

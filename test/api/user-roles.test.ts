@@ -1,21 +1,14 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Field, editCollection, requireCollection, rolesOf } from '../world/collections.js';
 import { requireUser } from '../world/users.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { bearer, openUserClient, type UserClient } from '../helpers/user-client.js';
+import { buildProject } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
+import { bearer, openUserClient } from '../helpers/user-client.js';
 
-let test: TestApp;
-let project: TestProject;
-let client: UserClient;
-
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
-  project = await buildProject(test.app);
-  client = openUserClient(test, project.publishable);
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
+const project = await buildProject(test.app);
+const client = openUserClient(test, project.publishable);
 
 interface SignedIn {
   accessToken: string;

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import bcrypt from 'bcrypt';
 import { EJSON } from 'bson';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { HIDDEN_FIELD } from '../../src/features/collections/fields/field.js';
 import { defaultUsersCollection } from '../world/collections.js';
 import { drainJobs } from '../world/jobs.js';
@@ -10,29 +10,19 @@ import { setSocialProvider } from '../world/projects.js';
 import { requireUser } from '../world/users.js';
 import { SYSTEM } from '../../src/platform/actor.js';
 import { buildPayload } from '../../src/features/webhooks/deliveries/build-delivery.js';
-import { buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
+import { buildProject, storedDocuments } from '../helpers/build-project.js';
 import { openCookieJar } from '../helpers/cookie-jar.js';
-import { openSocialIssuer, type SocialIssuer } from '../helpers/social-issuer.js';
+import { openSocialIssuer } from '../helpers/social-issuer.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { bearer, buildEmail, openUserClient, readMailedCode, type UserClient } from '../helpers/user-client.js';
+import { use, useTestApp } from '../helpers/use.js';
+import { bearer, buildEmail, openUserClient, readMailedCode } from '../helpers/user-client.js';
 
-let test: TestApp;
-let project: TestProject;
-let client: UserClient;
-let issuer: SocialIssuer;
-
-beforeAll(async () => {
-  test = await openTestApp({
-    settings: { BSVC_BCRYPT_COST: '4', BSVC_LOG_LEVEL: 'trace', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' },
-  });
-  project = await buildProject(test.app);
-  client = openUserClient(test, project.publishable);
-  issuer = await openSocialIssuer();
+const test = await useTestApp({
+  settings: { BSVC_BCRYPT_COST: '4', BSVC_LOG_LEVEL: 'trace', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' },
 });
-afterAll(async () => {
-  await issuer.close();
-  await test.close();
-});
+const project = await buildProject(test.app);
+const client = openUserClient(test, project.publishable);
+const issuer = use(await openSocialIssuer());
 afterEach(() => vi.restoreAllMocks());
 
 interface Secret {

@@ -1,26 +1,20 @@
 import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
 import { requireProject, rotateTokenSecret } from '../world/projects.js';
 import { sessionStore } from '../world/stored.js';
 import { deleteUser, disableUser, enableUser, requireUser, setPassword } from '../world/users.js';
 import { requireSigningKey } from '../../src/features/projects/token-secret.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
+import { useTestApp } from '../helpers/use.js';
+import { bearer, buildEmail, openUserClient, PASSWORD } from '../helpers/user-client.js';
 
 const clock = createFakeClock();
-let test: TestApp;
-let project: TestProject;
-let client: UserClient;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-  project = await buildProject(test.app);
-  client = openUserClient(test, project.publishable);
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
+const project = await buildProject(test.app);
+const client = openUserClient(test, project.publishable);
 
 interface SignedIn {
   accessToken: string;

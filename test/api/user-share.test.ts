@@ -1,12 +1,12 @@
 import request from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type Collection, documentsName } from '../world/collections.js';
 import { measureStorage, updateProject } from '../world/projects.js';
 import { projectStore, recountStorage, usageStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openStorageClient, putSigned, type StorageClient } from '../helpers/storage-client.js';
+import { useTestApp } from '../helpers/use.js';
 import { bearer, openUserClient } from '../helpers/user-client.js';
 
 const LIMIT = 400_000;
@@ -14,13 +14,9 @@ const SHARE = LIMIT / 2;
 const DOCUMENT = { text: 'x'.repeat(8_000) };
 const AT_ONCE = 12;
 
-let test: TestApp;
 let shop: TestProject;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_AUTH_RATE_LIMIT: 'off' } });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_AUTH_RATE_LIMIT: 'off' } });
 beforeEach(async () => {
   shop = await buildProject(test.app);
   await updateProject(test.app, shop.project.name, { publishableUploads: true });

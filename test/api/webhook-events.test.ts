@@ -1,30 +1,22 @@
 import supertest from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Collection } from '../world/collections.js';
 import { changeDocumentRecord } from '../world/stored.js';
 import { relayWaiting } from '../../src/features/webhooks/outbox/relay-waiting.js';
 import { findObjectId } from '../../src/platform/ids.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { buildOperator } from '../helpers/operator-client.js';
+import { use, useTestApp } from '../helpers/use.js';
 import { bearer, openUserClient } from '../helpers/user-client.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+import { openWebhookReceiver } from '../helpers/webhook-receiver.js';
 
-let test: TestApp;
-let receiver: WebhookReceiver;
 let owner: TestProject;
 let cards: Collection;
 
-beforeAll(async () => {
-  const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off', BSVC_BCRYPT_COST: '4' };
-  test = await openTestApp({ settings });
-  receiver = await openWebhookReceiver();
-});
-afterAll(async () => {
-  await test.close();
-  await receiver.close();
-});
+const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off', BSVC_BCRYPT_COST: '4' };
+const test = await useTestApp({ settings });
+const receiver = use(await openWebhookReceiver());
 beforeEach(async () => {
   owner = await buildProject(test.app);
   cards = await buildCollection(test.app, owner.project, { name: 'cards' });

@@ -1,35 +1,25 @@
 import supertest from 'supertest';
 import { Webhook as SvixWebhook } from 'svix';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { removeOldDeliveriesJob, sweepWebhooksJob } from '../world/jobs.js';
 import { updateProject } from '../world/projects.js';
 import { projectStore, webhookStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { listAllDeliveries, settleWebhooks } from '../helpers/build-webhook.js';
-import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
+import { use, useTestApp } from '../helpers/use.js';
+import { openWebhookReceiver } from '../helpers/webhook-receiver.js';
 
 const TOKEN = 'operator-token-for-tests';
 const HOUR = 3_600_000;
 const job = { signal: new AbortController().signal, stopping: new AbortController().signal } as never;
 
-let test: TestApp;
-let clock: FakeClock;
-let receiver: WebhookReceiver;
 let owner: TestProject;
 
-beforeAll(async () => {
-  clock = createFakeClock();
-  const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_ADMIN_TOKEN: TOKEN, BSVC_RATE_LIMIT: 'off' };
-  test = await openTestApp({ settings, clock });
-  receiver = await openWebhookReceiver();
-});
-
-afterAll(async () => {
-  await test.close();
-  await receiver.close();
-});
+const clock = createFakeClock();
+const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_ADMIN_TOKEN: TOKEN, BSVC_RATE_LIMIT: 'off' };
+const test = await useTestApp({ settings, clock });
+const receiver = use(await openWebhookReceiver());
 
 beforeEach(async () => {
   receiver.received = [];

@@ -1,11 +1,11 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { type Collection, setChanges } from '../world/collections.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openStreamClient, type StreamClient } from '../helpers/event-stream.js';
 import { eventually } from '../helpers/eventually.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const FIELDS = [
   { name: 'title', type: 'String' as const },
@@ -13,18 +13,13 @@ const FIELDS = [
   { name: 'n', type: 'Number' as const },
 ];
 
-let test: TestApp;
-let owner: TestProject;
 let made = 0;
 const open: StreamClient[] = [];
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-});
+const test = await useTestApp();
+const owner = await buildProject(test.app);
 afterAll(async () => {
   for (const client of open) client.close();
-  await test.close();
 });
 
 const secret = () => ({ 'x-api-key': owner.secret });

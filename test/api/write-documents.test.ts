@@ -1,14 +1,9 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Collection, Field } from '../world/collections.js';
 import { documentStore } from '../world/stored.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-
-let test: TestApp;
-let owner: TestProject;
-let posts: Collection;
-let flexible: Collection;
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
 const FIELDS: Field[] = [
   { name: 'title', type: 'String', required: true },
@@ -29,13 +24,10 @@ const FIELDS: Field[] = [
   { name: 'free', type: 'Object' },
 ];
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  posts = await buildCollection(test.app, owner.project, { name: 'posts', fields: FIELDS });
-  flexible = await buildCollection(test.app, owner.project, { name: 'anything' });
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const posts = await buildCollection(test.app, owner.project, { name: 'posts', fields: FIELDS });
+const flexible = await buildCollection(test.app, owner.project, { name: 'anything' });
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 const call = (method: Method, path: string) =>

@@ -1,22 +1,15 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Collection, parseFieldSpec } from '../world/collections.js';
 import { updateMatching } from '../../src/features/documents/bulk/write-matching.js';
 import { parseBulkQuery } from '../../src/features/documents/query/parse-bulk-query.js';
-import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-let server: Record<string, string>;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  server = { 'x-api-key': owner.secret };
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const server = { 'x-api-key': owner.secret };
 
 const build = (specs: string[], more: object = {}): Promise<Collection> =>
   buildCollection(test.app, owner.project, { fields: specs.map(parseFieldSpec), ...more });

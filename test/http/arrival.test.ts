@@ -1,36 +1,30 @@
 import { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { createApi } from '../../src/api.js';
-import { startServer, type RunningServer } from '../../src/http/server.js';
+import { startServer } from '../../src/http/server.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { chunk, CHUNKED, chunked, CROWDED, cut, DECLARED, type Form, HONEST, TINY } from '../helpers/arrival-forms.js';
 import { eventually } from '../helpers/eventually.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let server: RunningServer;
-let key: string;
 /** Pieces of bodies that got as far as the requests' own buffers. */
 let pieces = 0;
 
-beforeAll(async () => {
-  test = await openTestApp();
-  const { project, secret } = await buildProject(test.app);
-  await buildCollection(test.app, project, { name: 'things' });
-  key = `x-api-key: ${secret}\r\n`;
-  server = await startServer(createApi(test.app), '127.0.0.1', 0);
-  const push = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(IncomingMessage.prototype), 'push')!
-    .value as IncomingMessage['push'];
-  vi.spyOn(IncomingMessage.prototype, 'push').mockImplementation(function (this: IncomingMessage, chunk, encoding) {
-    if (chunk !== null) pieces++;
-    return push.call(this, chunk, encoding);
-  });
+const test = await useTestApp();
+const { project, secret } = await buildProject(test.app);
+await buildCollection(test.app, project, { name: 'things' });
+const key = `x-api-key: ${secret}\r\n`;
+const server = await startServer(createApi(test.app), '127.0.0.1', 0);
+const push = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(IncomingMessage.prototype), 'push')!
+  .value as IncomingMessage['push'];
+vi.spyOn(IncomingMessage.prototype, 'push').mockImplementation(function (this: IncomingMessage, chunk, encoding) {
+  if (chunk !== null) pieces++;
+  return push.call(this, chunk, encoding);
 });
 afterAll(async () => {
   vi.restoreAllMocks();
   await server.stop(0);
-  await test.close();
 });
 
 /** As many bytes, or pieces, as a body of these tests has at least. */

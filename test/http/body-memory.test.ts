@@ -1,36 +1,28 @@
 import { Agent, request } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Context } from 'koa';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { createApi } from '../../src/api.js';
-import type { Collection } from '../../src/features/collections/collection.js';
 import { admission } from '../../src/http/admission/admission.js';
-import { startServer, type RunningServer } from '../../src/http/server.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
+import { startServer } from '../../src/http/server.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 const MEGABYTE = 1024 ** 2;
 const BODY_CHARACTERS = 1_000_000;
 
-let test: TestApp;
-let server: RunningServer;
 const answered: Context[] = [];
-let project: TestProject;
-let notes: Collection;
 const agent = new Agent({ keepAlive: true, maxSockets: 30 });
-beforeAll(async () => {
-  test = await openTestApp();
-  const api = createApi(test.app);
-  api.middleware.unshift((ctx, next) => next().finally(() => answered.push(ctx)));
-  server = await startServer(api, '127.0.0.1', 0);
-  project = await buildProject(test.app);
-  notes = await buildCollection(test.app, project.project, { name: 'notes' });
-});
+const test = await useTestApp();
+const api = createApi(test.app);
+api.middleware.unshift((ctx, next) => next().finally(() => answered.push(ctx)));
+const server = await startServer(api, '127.0.0.1', 0);
+const project = await buildProject(test.app);
+const notes = await buildCollection(test.app, project.project, { name: 'notes' });
 afterAll(async () => {
   agent.destroy();
   await server.stop(0);
-  await test.close();
 });
 
 /** Sends bodies at once, each on a connection that stays open; the statuses. */

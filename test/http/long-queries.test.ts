@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { createApi } from '../../src/api.js';
-import { startServer, type RunningServer } from '../../src/http/server.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { startServer } from '../../src/http/server.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { watchEventLoop } from '../helpers/event-loop.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { QUERIES } from '../helpers/strangers/grow.js';
+import { useTestApp } from '../helpers/use.js';
 
 /** Node takes 16 KiB of headers, the request line among them. */
 const CHARACTERS = 12_000;
@@ -12,19 +12,12 @@ const AT_ONCE = 30;
 const MAX_DELAY_MS = 100;
 const PATIENCE = { headersMs: 10_000, requestMs: 60_000, silenceMs: 60_000, stallMs: 60_000, keepAliveMs: 5_000 };
 
-let test: TestApp;
-let server: RunningServer;
-let owner: TestProject;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  server = await startServer(createApi(test.app), '127.0.0.1', 0, PATIENCE);
-  owner = await buildProject(test.app);
-  await buildCollection(test.app, owner.project, { name: 'posts', mode: 'flexible' });
-});
+const test = await useTestApp();
+const server = await startServer(createApi(test.app), '127.0.0.1', 0, PATIENCE);
+const owner = await buildProject(test.app);
+await buildCollection(test.app, owner.project, { name: 'posts', mode: 'flexible' });
 afterAll(async () => {
   await server.stop(0);
-  await test.close();
 });
 
 const ask = async (query: string): Promise<void> => {

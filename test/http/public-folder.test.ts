@@ -3,10 +3,11 @@ import { request, type IncomingHttpHeaders } from 'node:http';
 import { dirname, join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
 import { openSeed } from '../helpers/seed.js';
+import { use, useTestApp } from '../helpers/use.js';
 
 const PAGE = '<!doctype html><title>app</title>';
 const SCRIPT = 'console.log(1);'.repeat(100);
@@ -38,27 +39,16 @@ const FILES: Record<string, string | Buffer> = {
   'dist-2/secret.txt': SECRET,
 };
 
-let dir: TempDir;
-let site: TestApp;
-let app: TestApp;
-
-beforeAll(async () => {
-  dir = await openTempDir();
-  for (const [path, content] of Object.entries(FILES)) {
-    mkdirSync(dirname(join(dir.path, path)), { recursive: true });
-    writeFileSync(join(dir.path, path), content);
-  }
-  const links = { 'out.txt': '../secret.txt', beside: '../dist-2', up: '..', hidden: '.env', here: 'about.html' };
-  for (const [name, target] of Object.entries(links)) symlinkSync(target, join(dir.path, 'dist', name));
-  const publicDir = { BSVC_PUBLIC_DIR: join(dir.path, 'dist') };
-  site = await openTestApp({ settings: { ...publicDir, BSVC_RATE_LIMIT: '5/15m' } });
-  app = await openTestApp({ settings: { ...publicDir, BSVC_PUBLIC_SPA: 'true', BSVC_RATE_LIMIT: 'off' } });
-});
-afterAll(async () => {
-  await site.close();
-  await app.close();
-  await dir.remove();
-});
+const dir = use(await openTempDir());
+for (const [path, content] of Object.entries(FILES)) {
+  mkdirSync(dirname(join(dir.path, path)), { recursive: true });
+  writeFileSync(join(dir.path, path), content);
+}
+const links = { 'out.txt': '../secret.txt', beside: '../dist-2', up: '..', hidden: '.env', here: 'about.html' };
+for (const [name, target] of Object.entries(links)) symlinkSync(target, join(dir.path, 'dist', name));
+const publicDir = { BSVC_PUBLIC_DIR: join(dir.path, 'dist') };
+const site = await useTestApp({ settings: { ...publicDir, BSVC_RATE_LIMIT: '5/15m' } });
+const app = await useTestApp({ settings: { ...publicDir, BSVC_PUBLIC_SPA: 'true', BSVC_RATE_LIMIT: 'off' } });
 
 interface Answer {
   status: number;

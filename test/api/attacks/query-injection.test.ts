@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { fill, type Pass } from './routes-table.js';
-import { buildEstate, fire, openStage, outcomeOf, passFor, type Answer, type Estate, type Stage } from './stage.js';
+import { buildEstate, fire, openStage, outcomeOf, passFor, type Answer } from './stage.js';
+import { use } from '../../helpers/use.js';
 
-let stage: Stage;
-let estate: Estate;
-
-beforeAll(async () => {
-  stage = await openStage();
-  estate = await buildEstate(stage);
-});
-afterAll(() => stage.close());
+const stage = use(await openStage());
+const estate = await buildEstate(stage);
 
 function send(pass: Pass, method: string, path: string, body?: unknown): Promise<Answer> {
   return fire(stage, { method, path: fill(path, estate.names), headers: passFor(pass, estate), body });

@@ -1,27 +1,23 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import supertest from 'supertest';
 import { ObjectId } from 'bson';
 import { addCollection, completeRules } from '../../world/collections.js';
 import { signAccessToken } from '../../world/users.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { openStreamFollower } from '../../helpers/stream-follower.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const ON_MONGODB = process.env.BSVC_TEST_TRANSPORT === 'wire';
 const BOARD = 'the-board';
 const MINE = 'doc.board in members[user = user.id].board';
 
-let test: TestApp;
 let aheadMs = 0;
 let owner: TestProject;
 let member: { id: string; headers: Record<string, string> };
 let membership: string;
 let cards: string[];
 
-beforeAll(async () => {
-  test = await openTestApp({ clock: { now: () => Date.now() + aheadMs } });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ clock: { now: () => Date.now() + aheadMs } });
 
 type Method = 'get' | 'post' | 'patch' | 'delete';
 interface Reply {

@@ -45,98 +45,38 @@ export type CallerName = (typeof CALLERS)[number];
 /** The answer to each caller for each pass; `in` = what the route answers a caller that is let in. */
 export const PASSES: Record<Pass, Record<CallerName, string>> = {
   everybody: everyone('in'),
-  'a key': {
-    ...everyone('401 API_KEY_MISSING'),
-    publishable: 'in',
-    secret: 'in',
-    revoked: '401 API_KEY_INVALID',
-    rotated: '401 API_KEY_INVALID',
-    user: 'in',
-    'disabled user': 'in',
-  },
-  'a key in the query': {
-    ...everyone('401 API_KEY_MISSING'),
-    publishable: 'in',
-    rotated: '401 API_KEY_INVALID',
-    user: 'in',
-    'disabled user': 'in',
-  },
-  'the secret key': {
-    ...everyone('401 API_KEY_MISSING'),
-    publishable: '403 SECRET_KEY_REQUIRED',
-    secret: 'in',
-    revoked: '401 API_KEY_INVALID',
-    rotated: '401 API_KEY_INVALID',
-    user: '403 SECRET_KEY_REQUIRED',
-    'disabled user': '403 SECRET_KEY_REQUIRED',
-  },
-  'the secret key to write': {
-    ...everyone('401 API_KEY_MISSING'),
-    publishable: '403 WRITE_BLOCKED',
-    secret: 'in',
-    revoked: '401 API_KEY_INVALID',
-    rotated: '401 API_KEY_INVALID',
-    user: '403 WRITE_BLOCKED',
-    'disabled user': '403 WRITE_BLOCKED',
-  },
-  'an end user': {
-    ...everyone('401 API_KEY_MISSING'),
-    publishable: '401 AUTH_REQUIRED',
-    secret: '401 AUTH_REQUIRED',
-    revoked: '401 API_KEY_INVALID',
-    rotated: '401 API_KEY_INVALID',
-    user: 'in',
-    'disabled user': '401 TOKEN_INVALID',
-  },
-  'an operator': {
-    ...everyone('401 AUTH_REQUIRED'),
-    user: '401 TOKEN_INVALID',
-    'disabled user': '401 TOKEN_INVALID',
-    operator: 'in',
-    viewer: 'in',
-    admin: 'in',
-  },
-  'an operator who has signed in': {
-    ...everyone('401 AUTH_REQUIRED'),
-    user: '401 TOKEN_INVALID',
-    'disabled user': '401 TOKEN_INVALID',
-    operator: 'in',
-    viewer: 'in',
-    admin: '403 NOT_SIGNED_IN',
-  },
-  'an owner': {
-    ...everyone('401 AUTH_REQUIRED'),
-    user: '401 TOKEN_INVALID',
-    'disabled user': '401 TOKEN_INVALID',
-    operator: 'in',
-    viewer: '403 VIEWER_READS_ONLY',
-    admin: 'in',
-  },
-  'an operator of all projects': {
-    ...everyone('401 AUTH_REQUIRED'),
-    user: '401 TOKEN_INVALID',
-    'disabled user': '401 TOKEN_INVALID',
-    operator: '403 ALL_PROJECTS_REQUIRED',
-    viewer: '403 ALL_PROJECTS_REQUIRED',
-    admin: 'in',
-  },
-  'an owner of all projects': {
-    ...everyone('401 AUTH_REQUIRED'),
-    user: '401 TOKEN_INVALID',
-    'disabled user': '401 TOKEN_INVALID',
-    operator: '403 ALL_PROJECTS_REQUIRED',
-    viewer: '403 VIEWER_READS_ONLY',
-    admin: 'in',
-  },
-  'the admin token': {
-    ...everyone('401 AUTH_REQUIRED'),
-    user: '401 TOKEN_INVALID',
-    'disabled user': '401 TOKEN_INVALID',
-    operator: '401 TOKEN_INVALID',
-    viewer: '401 TOKEN_INVALID',
-    admin: 'in',
-  },
+  'a key': byKey('in'),
+  // No secret key is read there, and the revoked one is such a key.
+  'a key in the query': { ...byKey('in'), secret: '401 API_KEY_MISSING', revoked: '401 API_KEY_MISSING' },
+  'the secret key': { ...byKey('403 SECRET_KEY_REQUIRED'), secret: 'in' },
+  'the secret key to write': { ...byKey('403 WRITE_BLOCKED'), secret: 'in' },
+  'an end user': { ...byKey('401 AUTH_REQUIRED'), user: 'in', 'disabled user': '401 TOKEN_INVALID' },
+  'an operator': byOperator('in', 'in'),
+  'an operator who has signed in': byOperator('in', 'in', '403 NOT_SIGNED_IN'),
+  'an owner': byOperator('in', '403 VIEWER_READS_ONLY'),
+  'an operator of all projects': byOperator('403 ALL_PROJECTS_REQUIRED', '403 ALL_PROJECTS_REQUIRED'),
+  'an owner of all projects': byOperator('403 ALL_PROJECTS_REQUIRED', '403 VIEWER_READS_ONLY'),
+  'the admin token': byOperator('401 TOKEN_INVALID', '401 TOKEN_INVALID'),
 };
+
+/** Where a key is asked for; `outcome` for all that carry a live one. */
+function byKey(outcome: string): Record<CallerName, string> {
+  return {
+    ...everyone('401 API_KEY_MISSING'),
+    publishable: outcome,
+    secret: outcome,
+    revoked: '401 API_KEY_INVALID',
+    rotated: '401 API_KEY_INVALID',
+    user: outcome,
+    'disabled user': outcome,
+  };
+}
+
+/** Where an operator's token is asked for: a user's is none. */
+function byOperator(operator: string, viewer: string, admin = 'in'): Record<CallerName, string> {
+  const none = '401 TOKEN_INVALID';
+  return { ...everyone('401 AUTH_REQUIRED'), user: none, 'disabled user': none, operator, viewer, admin };
+}
 
 function everyone(outcome: string): Record<CallerName, string> {
   return Object.fromEntries(CALLERS.map((caller) => [caller, outcome])) as Record<CallerName, string>;
@@ -205,6 +145,31 @@ const ofUser = (method: string, rest: string, allowed: string, more: More = {}):
 const inProject = (method: string, rest: string, pass: Pass, allowed: string, more: More = {}): RouteRow =>
   row(method, `/api/projects/:projectId${rest}`, pass, allowed, NO_PROJECT, more);
 
+/** A route of accounts that anybody's key reaches and that answers each project alike. */
+const account = (method: string, rest: string, answer: string, more: More = {}): RouteRow =>
+  row(method, `/api/userAuth${rest}`, 'a key', answer, answer, more);
+
+/** A route of a server about the accounts of its project. */
+const accounts = (method: string, rest: string, answer: string, more: More = {}): RouteRow =>
+  row(method, `/api/userAuth${rest}`, 'the secret key', answer, answer, more);
+
+/** A route about the user who asks: to another project the token is nobody's. */
+const ofSelf = (method: string, rest: string, allowed: string, more: More = {}): RouteRow =>
+  row(method, `/api/userAuth${rest}`, 'an end user', allowed, '401 AUTH_REQUIRED', more);
+
+/** A route about the operator who asks. */
+const ofOperator = (method: string, rest: string, answer: string, more: More = {}): RouteRow =>
+  row(method, `/api/admin/me${rest}`, 'an operator who has signed in', answer, answer, more);
+
+/** A route about the whole service: who sees all projects reads, and changes unless a viewer. */
+const ofService = (method: string, rest: string, allowed: string, more: More = {}): RouteRow => {
+  const pass = method === 'GET' ? 'an operator of all projects' : 'an owner of all projects';
+  return row(method, `/api/admin${rest}`, pass, allowed, '403 ALL_PROJECTS_REQUIRED', more);
+};
+
+const open = (method: string, path: string, answer: string, more: More = {}): RouteRow =>
+  row(method, path, 'everybody', answer, answer, more);
+
 /** Rows of the routes that tell something else than their place says (`byPlace`). */
 const OWN_ROWS: readonly RouteRow[] = [
   data('GET', '', 'a key', '200'),
@@ -237,7 +202,7 @@ const OWN_ROWS: readonly RouteRow[] = [
   ),
   row('POST', '/api/schemas', 'the secret key', '201', '201', once({ name: 'added', mode: 'flexible' })),
 
-  row('POST', '/api/userAuth/signup', 'a key', '400 VALIDATION_FAILED', '400 VALIDATION_FAILED', json({ name: 'Ann' })),
+  account('POST', '/signup', '400 VALIDATION_FAILED', json({ name: 'Ann' })),
   row(
     'POST',
     '/api/userAuth/login',
@@ -251,25 +216,18 @@ const OWN_ROWS: readonly RouteRow[] = [
     spends: true,
   }),
   // It says so to everybody, whether or not there was a session to end.
-  row('POST', '/api/userAuth/logout', 'a key', '200', '200', {
+  account('POST', '/logout', '200', {
     headers: { 'x-refresh-token': ':refreshToken' },
     spends: true,
   }),
-  row('GET', '/api/userAuth/me', 'an end user', '200', '401 AUTH_REQUIRED'),
-  row('PATCH', '/api/userAuth/update-profile', 'an end user', '200', '401 AUTH_REQUIRED', json({ name: 'Ann' })),
-  row('PUT', '/api/userAuth/update-profile', 'an end user', '200', '401 AUTH_REQUIRED', json({ name: 'Ann' })),
+  ofSelf('GET', '/me', '200'),
+  ofSelf('PATCH', '/update-profile', '200', json({ name: 'Ann' })),
+  ofSelf('PUT', '/update-profile', '200', json({ name: 'Ann' })),
   ...['POST', 'PUT'].map((method) =>
-    row(
-      method,
-      '/api/userAuth/change-password',
-      'an end user',
-      '200',
-      '401 AUTH_REQUIRED',
-      once({ currentPassword: ':password', newPassword: 'another one' }),
-    ),
+    ofSelf(method, '/change-password', '200', once({ currentPassword: ':password', newPassword: 'another one' })),
   ),
   // The same to everybody, once a minute: whether an address has an account is nobody's business.
-  row('POST', '/api/userAuth/request-password-reset', 'a key', '200', '200', once({ email: ':email' })),
+  account('POST', '/request-password-reset', '200', once({ email: ':email' })),
   // The code of a sign-up went out a moment ago.
   row(
     'POST',
@@ -279,128 +237,47 @@ const OWN_ROWS: readonly RouteRow[] = [
     '200',
     once({ email: ':email' }),
   ),
-  row(
+  account(
     'POST',
-    '/api/userAuth/reset-password',
-    'a key',
-    '400 OTP_INVALID',
+    '/reset-password',
     '400 OTP_INVALID',
     json({ email: ':email', otp: '000000', newPassword: 'another one' }),
   ),
-  row(
+  account('POST', '/verify-email', '400 OTP_INVALID', json({ email: ':email', otp: '000000' })),
+  ofSelf('POST', '/step-up', '200', json({ currentPassword: ':password' })),
+  account('POST', '/login/code', '403 CODE_LOGIN_OFF', json({ email: ':email' })),
+  account('POST', '/login/code/verify', '403 CODE_LOGIN_OFF', json({ email: ':email', otp: '123456' })),
+  account('POST', '/login/mfa', '401 MFA_TOKEN_INVALID', json({ mfaToken: 'invented', totp: '123456' })),
+  ofSelf('GET', '/mfa', '200'),
+  ofSelf('POST', '/mfa/totp', '403 MFA_OFF', json({})),
+  ofSelf('POST', '/mfa/totp/confirm', '403 MFA_OFF', json({ code: '123456' })),
+  ofSelf('DELETE', '/mfa/totp', '409 TOTP_NOT_ENROLLED'),
+  ofSelf('POST', '/mfa/recovery-codes', '409 TOTP_NOT_ENROLLED', json({})),
+  accounts(
     'POST',
-    '/api/userAuth/verify-email',
-    'a key',
-    '400 OTP_INVALID',
-    '400 OTP_INVALID',
-    json({ email: ':email', otp: '000000' }),
-  ),
-  row(
-    'POST',
-    '/api/userAuth/step-up',
-    'an end user',
-    '200',
-    '401 AUTH_REQUIRED',
-    json({ currentPassword: ':password' }),
-  ),
-  row(
-    'POST',
-    '/api/userAuth/login/code',
-    'a key',
-    '403 CODE_LOGIN_OFF',
-    '403 CODE_LOGIN_OFF',
-    json({ email: ':email' }),
-  ),
-  row(
-    'POST',
-    '/api/userAuth/login/code/verify',
-    'a key',
-    '403 CODE_LOGIN_OFF',
-    '403 CODE_LOGIN_OFF',
-    json({ email: ':email', otp: '123456' }),
-  ),
-  row(
-    'POST',
-    '/api/userAuth/login/mfa',
-    'a key',
-    '401 MFA_TOKEN_INVALID',
-    '401 MFA_TOKEN_INVALID',
-    json({ mfaToken: 'invented', totp: '123456' }),
-  ),
-  row('GET', '/api/userAuth/mfa', 'an end user', '200', '401 AUTH_REQUIRED'),
-  row('POST', '/api/userAuth/mfa/totp', 'an end user', '403 MFA_OFF', '401 AUTH_REQUIRED', json({})),
-  row(
-    'POST',
-    '/api/userAuth/mfa/totp/confirm',
-    'an end user',
-    '403 MFA_OFF',
-    '401 AUTH_REQUIRED',
-    json({ code: '123456' }),
-  ),
-  row('DELETE', '/api/userAuth/mfa/totp', 'an end user', '409 TOTP_NOT_ENROLLED', '401 AUTH_REQUIRED'),
-  row(
-    'POST',
-    '/api/userAuth/mfa/recovery-codes',
-    'an end user',
-    '409 TOTP_NOT_ENROLLED',
-    '401 AUTH_REQUIRED',
-    json({}),
-  ),
-  row(
-    'POST',
-    '/api/userAuth/invites',
-    'the secret key',
-    '400 REDIRECT_NOT_ALLOWED',
+    '/invites',
     '400 REDIRECT_NOT_ALLOWED',
     json({ email: 'grace@example.test', redirect: 'https://shop.example/join' }),
   ),
-  row('GET', '/api/userAuth/invites', 'the secret key', '200', '200'),
-  row(
-    'POST',
-    '/api/userAuth/merges',
-    'the secret key',
-    '400 MERGE_TOKEN_INVALID',
-    '400 MERGE_TOKEN_INVALID',
-    json({ mergeToken: 'unknown' }),
-  ),
-  row(
-    'POST',
-    '/api/userAuth/invites/accept',
-    'an end user',
-    '404 INVITE_NOT_FOUND',
-    '401 AUTH_REQUIRED',
-    json({ token: 'invented' }),
-  ),
-  row(
-    'POST',
-    '/api/userAuth/invites/show',
-    'a key',
-    '404 INVITE_NOT_FOUND',
-    '404 INVITE_NOT_FOUND',
-    json({ token: 'invented' }),
-  ),
-  row('DELETE', '/api/userAuth/invites/:invite', 'the secret key', '404 INVITE_NOT_FOUND', '404 INVITE_NOT_FOUND'),
-  row('POST', '/api/userAuth/signup/anonymous', 'a key', '403 ANONYMOUS_OFF', '403 ANONYMOUS_OFF', json({})),
-  row('POST', '/api/userAuth/login/passkey/options', 'a key', '403 PASSKEYS_OFF', '403 PASSKEYS_OFF'),
-  row('POST', '/api/userAuth/login/passkey', 'a key', '403 PASSKEYS_OFF', '403 PASSKEYS_OFF', json(PASSKEY_ANSWER)),
-  row('POST', '/api/userAuth/passkeys/options', 'an end user', '403 PASSKEYS_OFF', '401 AUTH_REQUIRED', json({})),
-  row('POST', '/api/userAuth/passkeys', 'an end user', '403 PASSKEYS_OFF', '401 AUTH_REQUIRED', json(PASSKEY_ANSWER)),
-  row('GET', '/api/userAuth/passkeys', 'an end user', '200', '401 AUTH_REQUIRED'),
-  row(
-    'PATCH',
-    '/api/userAuth/passkeys/:passkey',
-    'an end user',
-    '404 PASSKEY_NOT_FOUND',
-    '401 AUTH_REQUIRED',
-    json({ name: 'x' }),
-  ),
-  row('DELETE', '/api/userAuth/passkeys/:passkey', 'an end user', '404 PASSKEY_NOT_FOUND', '401 AUTH_REQUIRED'),
-  row('POST', '/api/userAuth/step-up/code', 'an end user', '200', '401 AUTH_REQUIRED'),
-  row('GET', '/api/userAuth/sessions', 'an end user', '200', '401 AUTH_REQUIRED'),
-  row('DELETE', '/api/userAuth/sessions/:session', 'an end user', '404 SESSION_NOT_FOUND', '401 AUTH_REQUIRED'),
-  row('DELETE', '/api/userAuth/me', 'an end user', '200', '401 AUTH_REQUIRED', once({ currentPassword: ':password' })),
-  row('GET', '/api/userAuth/users', 'the secret key', '200', '200'),
-  row('POST', '/api/userAuth/users', 'the secret key', '201', '201', once({ email: 'new@example.test' })),
+  accounts('GET', '/invites', '200'),
+  accounts('POST', '/merges', '400 MERGE_TOKEN_INVALID', json({ mergeToken: 'unknown' })),
+  ofSelf('POST', '/invites/accept', '404 INVITE_NOT_FOUND', json({ token: 'invented' })),
+  account('POST', '/invites/show', '404 INVITE_NOT_FOUND', json({ token: 'invented' })),
+  accounts('DELETE', '/invites/:invite', '404 INVITE_NOT_FOUND'),
+  account('POST', '/signup/anonymous', '403 ANONYMOUS_OFF', json({})),
+  account('POST', '/login/passkey/options', '403 PASSKEYS_OFF'),
+  account('POST', '/login/passkey', '403 PASSKEYS_OFF', json(PASSKEY_ANSWER)),
+  ofSelf('POST', '/passkeys/options', '403 PASSKEYS_OFF', json({})),
+  ofSelf('POST', '/passkeys', '403 PASSKEYS_OFF', json(PASSKEY_ANSWER)),
+  ofSelf('GET', '/passkeys', '200'),
+  ofSelf('PATCH', '/passkeys/:passkey', '404 PASSKEY_NOT_FOUND', json({ name: 'x' })),
+  ofSelf('DELETE', '/passkeys/:passkey', '404 PASSKEY_NOT_FOUND'),
+  ofSelf('POST', '/step-up/code', '200'),
+  ofSelf('GET', '/sessions', '200'),
+  ofSelf('DELETE', '/sessions/:session', '404 SESSION_NOT_FOUND'),
+  ofSelf('DELETE', '/me', '200', once({ currentPassword: ':password' })),
+  accounts('GET', '/users', '200'),
+  accounts('POST', '/users', '201', once({ email: 'new@example.test' })),
   ofUser('GET', '', '200'),
   ofUser('PATCH', '', '200', json({ name: 'Ann' })),
   ofUser('DELETE', '', '200', once()),
@@ -410,26 +287,14 @@ const OWN_ROWS: readonly RouteRow[] = [
   ofUser('PUT', '/roles', '200', json({ roles: ['editor'] })),
   ofUser('DELETE', '/mfa', '409 TOTP_NOT_ENROLLED'),
   inProject('DELETE', '/users/:user/mfa', 'an owner', '409 TOTP_NOT_ENROLLED'),
-  row('GET', '/api/userAuth/identities', 'an end user', '200', '401 AUTH_REQUIRED'),
-  row('DELETE', '/api/userAuth/identities/:provider', 'an end user', '404 IDENTITY_NOT_FOUND', '401 AUTH_REQUIRED'),
-  row('GET', '/api/userAuth/public/:username', 'a key', '404 USER_NOT_FOUND', '404 USER_NOT_FOUND'),
+  ofSelf('GET', '/identities', '200'),
+  ofSelf('DELETE', '/identities/:provider', '404 IDENTITY_NOT_FOUND'),
+  account('GET', '/public/:username', '404 USER_NOT_FOUND'),
   row('GET', '/api/userAuth/jwks.json?key=:key', 'a key in the query', '200', '200'),
-  row('GET', '/api/userAuth/verify', 'an end user', '200', '401 AUTH_REQUIRED'),
+  ofSelf('GET', '/verify', '200'),
   row('GET', '/api/userAuth/social/:provider/start?key=:key', 'a key in the query', '302', '404 PROVIDER_NOT_FOUND'),
-  row(
-    'GET',
-    '/api/userAuth/social/:provider/callback',
-    'everybody',
-    '400 SOCIAL_STATE_INVALID',
-    '400 SOCIAL_STATE_INVALID',
-  ),
-  row(
-    'POST',
-    '/api/userAuth/social/:provider/callback',
-    'everybody',
-    '400 SOCIAL_STATE_INVALID',
-    '400 SOCIAL_STATE_INVALID',
-  ),
+  open('GET', '/api/userAuth/social/:provider/callback', '400 SOCIAL_STATE_INVALID'),
+  open('POST', '/api/userAuth/social/:provider/callback', '400 SOCIAL_STATE_INVALID'),
   row(
     'POST',
     '/api/userAuth/social/:provider/id-token',
@@ -438,23 +303,9 @@ const OWN_ROWS: readonly RouteRow[] = [
     '404 PROVIDER_NOT_FOUND',
     json({ idToken: 'x', nonce: 'x' }),
   ),
-  row('POST', '/api/userAuth/social/:provider/link', 'an end user', '200', '401 AUTH_REQUIRED', json({})),
-  row(
-    'POST',
-    '/api/userAuth/social/link',
-    'an end user',
-    '400 SOCIAL_CODE_INVALID',
-    '401 AUTH_REQUIRED',
-    json({ rtCode: 'x' }),
-  ),
-  row(
-    'POST',
-    '/api/userAuth/social/exchange',
-    'a key',
-    '401 SOCIAL_CODE_INVALID',
-    '401 SOCIAL_CODE_INVALID',
-    json({ rtCode: 'x' }),
-  ),
+  ofSelf('POST', '/social/:provider/link', '200', json({})),
+  ofSelf('POST', '/social/link', '400 SOCIAL_CODE_INVALID', json({ rtCode: 'x' })),
+  account('POST', '/social/exchange', '401 SOCIAL_CODE_INVALID', json({ rtCode: 'x' })),
 
   row('POST', '/api/storage/upload', 'the secret key', '201', '201', { body: FILE, headers: FORM }),
   row(
@@ -480,8 +331,8 @@ const OWN_ROWS: readonly RouteRow[] = [
   row('DELETE', '/api/storage/file', 'the secret key', '200', NO_FILE, once({ path: ':path' })),
   row('DELETE', '/api/storage/all', 'the secret key', '200', '200', once()),
   // Public by its address, and a signed address is for whoever has it.
-  row('GET', '/files/*path', 'everybody', '404 FILE_NOT_FOUND', '404 FILE_NOT_FOUND'),
-  row('PUT', '/files/*path', 'everybody', '403 UPLOAD_URL_INVALID', '403 UPLOAD_URL_INVALID', json('')),
+  open('GET', '/files/*path', '404 FILE_NOT_FOUND'),
+  open('PUT', '/files/*path', '403 UPLOAD_URL_INVALID', json('')),
 
   row(
     'POST',
@@ -492,14 +343,7 @@ const OWN_ROWS: readonly RouteRow[] = [
     json({ ...MAIL, templateId: ':templateId' }),
   ),
   row('POST', '/api/mail/send-batch', 'the secret key', '200', '200', json([MAIL])),
-  row(
-    'POST',
-    '/api/mail/webhook',
-    'everybody',
-    '400 INVALID_SIGNATURE',
-    '400 INVALID_SIGNATURE',
-    json({ type: 'email.sent' }),
-  ),
+  open('POST', '/api/mail/webhook', '400 INVALID_SIGNATURE', json({ type: 'email.sent' })),
   ...mail((method, rest, allowed, foreign, more) =>
     row(method, `/api/mail${rest}`, 'the secret key', allowed, foreign, more),
   ),
@@ -516,34 +360,18 @@ const OWN_ROWS: readonly RouteRow[] = [
   inProject('DELETE', '/files', 'an owner', '200', once({ path: ':path' })),
   inProject('POST', '/webhooks/:webhook/deliveries/:delivery/replay', 'an owner', '202'),
 
-  row(
+  open('POST', '/api/admin/login', '400 VALIDATION_FAILED', json({ email: 'a@b.co' })),
+  open('POST', '/api/admin/login/link', '403 FOREIGN_REQUEST', json({ link: 'x' })),
+  ofOperator(
     'POST',
-    '/api/admin/login',
-    'everybody',
-    '400 VALIDATION_FAILED',
-    '400 VALIDATION_FAILED',
-    json({ email: 'a@b.co' }),
-  ),
-  row('POST', '/api/admin/login/link', 'everybody', '403 FOREIGN_REQUEST', '403 FOREIGN_REQUEST', json({ link: 'x' })),
-  row(
-    'POST',
-    '/api/admin/me/password',
-    'an operator who has signed in',
-    '401 INVALID_CREDENTIALS',
+    '/password',
     '401 INVALID_CREDENTIALS',
     json({ currentPassword: 'guessed', newPassword: 'long enough' }),
   ),
-  row(
-    'POST',
-    '/api/admin/me/confirm',
-    'an operator who has signed in',
-    '401 INVALID_CREDENTIALS',
-    '401 INVALID_CREDENTIALS',
-    json({ password: 'guessed' }),
-  ),
-  row('GET', '/api/admin/me/sessions', 'an operator who has signed in', '200', '200'),
-  row('DELETE', '/api/admin/me/sessions', 'an operator who has signed in', '200', '200'),
-  row('GET', '/api/admin/me/views', 'an operator who has signed in', '200', '200'),
+  ofOperator('POST', '/confirm', '401 INVALID_CREDENTIALS', json({ password: 'guessed' })),
+  ofOperator('GET', '/sessions', '200'),
+  ofOperator('DELETE', '/sessions', '200'),
+  ofOperator('GET', '/views', '200'),
   row(
     'POST',
     '/api/admin/me/views',
@@ -552,17 +380,11 @@ const OWN_ROWS: readonly RouteRow[] = [
     '404 PROJECT_NOT_FOUND',
     json({ projectId: ':projectId', collection: 'posts', name: 'mine', query: 'sort=title' }),
   ),
-  row(
-    'DELETE',
-    '/api/admin/me/views/:view',
-    'an operator who has signed in',
-    '404 VIEW_NOT_FOUND',
-    '404 VIEW_NOT_FOUND',
-  ),
-  row('GET', '/api/admin/series', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
-  row('GET', '/api/admin/status', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
-  row('GET', '/api/admin/backups', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
-  row('POST', '/api/admin/backups', 'an owner of all projects', '409 NO_BACKUP_PLACE', '403 ALL_PROJECTS_REQUIRED'),
+  ofOperator('DELETE', '/views/:view', '404 VIEW_NOT_FOUND'),
+  ofService('GET', '/series', '200'),
+  ofService('GET', '/status', '200'),
+  ofService('GET', '/backups', '200'),
+  ofService('POST', '/backups', '409 NO_BACKUP_PLACE'),
   row(
     'GET',
     '/api/admin/backups/:name/file',
@@ -570,58 +392,24 @@ const OWN_ROWS: readonly RouteRow[] = [
     '404 BACKUP_NOT_FOUND',
     '403 ALL_PROJECTS_REQUIRED',
   ),
-  row(
+  ofService('POST', '/backups/:name/check', '404 BACKUP_NOT_FOUND'),
+  ofService('GET', '/jobs', '200'),
+  ofService('POST', '/jobs/:job/retry', '404 JOB_NOT_FOUND'),
+  ofService('GET', '/requests', '200'),
+  ofService('GET', '/settings', '200'),
+  ofService('GET', '/operators', '200'),
+  ofService(
     'POST',
-    '/api/admin/backups/:name/check',
-    'an owner of all projects',
-    '404 BACKUP_NOT_FOUND',
-    '403 ALL_PROJECTS_REQUIRED',
-  ),
-  row('GET', '/api/admin/jobs', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
-  row(
-    'POST',
-    '/api/admin/jobs/:job/retry',
-    'an owner of all projects',
-    '404 JOB_NOT_FOUND',
-    '403 ALL_PROJECTS_REQUIRED',
-  ),
-  row('GET', '/api/admin/requests', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
-  row('GET', '/api/admin/settings', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
-  row('GET', '/api/admin/operators', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
-  row(
-    'POST',
-    '/api/admin/operators',
-    'an owner of all projects',
+    '/operators',
     '201',
-    '403 ALL_PROJECTS_REQUIRED',
     once({ email: 'one-more@example.test', password: 'long enough', role: 'owner' }),
   ),
-  row(
-    'PATCH',
-    '/api/admin/operators/:operator',
-    'an owner of all projects',
-    '404 OPERATOR_NOT_FOUND',
-    '403 ALL_PROJECTS_REQUIRED',
-    json({ role: 'owner' }),
-  ),
-  row(
-    'POST',
-    '/api/admin/operators/:operator/password',
-    'an owner of all projects',
-    '404 OPERATOR_NOT_FOUND',
-    '403 ALL_PROJECTS_REQUIRED',
-    json({ password: 'long enough' }),
-  ),
-  row(
-    'DELETE',
-    '/api/admin/operators/:operator',
-    'an owner of all projects',
-    '404 OPERATOR_NOT_FOUND',
-    '403 ALL_PROJECTS_REQUIRED',
-  ),
+  ofService('PATCH', '/operators/:operator', '404 OPERATOR_NOT_FOUND', json({ role: 'owner' })),
+  ofService('POST', '/operators/:operator/password', '404 OPERATOR_NOT_FOUND', json({ password: 'long enough' })),
+  ofService('DELETE', '/operators/:operator', '404 OPERATOR_NOT_FOUND'),
   row('POST', '/api/admin/logout', 'an operator', '200', '200', once()),
   row('GET', '/api/admin/me', 'an operator', '200', '200'),
-  row('GET', '/api/admin/audit', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
+  ofService('GET', '/audit', '200'),
 
   row('GET', '/api/projects', 'an operator', '200', '200'),
   row(
@@ -685,11 +473,11 @@ const OWN_ROWS: readonly RouteRow[] = [
   ),
   inProject('DELETE', '/bucket', 'an owner', '200'),
 
-  row('GET', '/api/health', 'everybody', '200', '200'),
-  row('GET', '/api/health/ready', 'everybody', '200', '200'),
-  row('GET', '/api/health/live', 'everybody', '200', '200'),
-  row('GET', '/', 'everybody', '200', '200'),
-  row('GET', '/api/openapi.json', 'everybody', '200', '200'),
+  open('GET', '/api/health', '200'),
+  open('GET', '/api/health/ready', '200'),
+  open('GET', '/api/health/live', '200'),
+  open('GET', '/', '200'),
+  open('GET', '/api/openapi.json', '200'),
   ...[
     'client.js',
     'client-accounts.js',
@@ -700,18 +488,18 @@ const OWN_ROWS: readonly RouteRow[] = [
     'client-offline.js',
     'client.d.ts',
     'client.tgz',
-  ].map((file) => row('GET', `/api/${file}`, 'everybody', '200', '200')),
-  row('GET', '/api/docs', 'everybody', '200', '200'),
-  row('GET', '/api/docs/operators', 'everybody', '200', '200'),
-  row('GET', '/api/docs/page.css', 'everybody', '200', '200'),
-  row('GET', '/api/docs/page.js', 'everybody', '200', '200'),
-  row('GET', '/api/docs/guides.json', 'everybody', '200', '200'),
-  row('GET', '/api/docs/guides/:guide', 'everybody', '200', '200'),
-  row('GET', '/api/docs/:page', 'everybody', '200', '200'),
-  row('GET', '/api/docs/agents/:skill', 'everybody', '200', '200'),
-  row('GET', '/llms.txt', 'everybody', '200', '200'),
-  row('GET', '/console', 'everybody', '308', '308'),
-  row('GET', '/console/:asset', 'everybody', '404 NOT_FOUND', '404 NOT_FOUND'),
+  ].map((file) => open('GET', `/api/${file}`, '200')),
+  open('GET', '/api/docs', '200'),
+  open('GET', '/api/docs/operators', '200'),
+  open('GET', '/api/docs/page.css', '200'),
+  open('GET', '/api/docs/page.js', '200'),
+  open('GET', '/api/docs/guides.json', '200'),
+  open('GET', '/api/docs/guides/:guide', '200'),
+  open('GET', '/api/docs/:page', '200'),
+  open('GET', '/api/docs/agents/:skill', '200'),
+  open('GET', '/llms.txt', '200'),
+  open('GET', '/console', '308'),
+  open('GET', '/console/:asset', '404 NOT_FOUND'),
   row('GET', '/metrics', 'the admin token', '200', '401 AUTH_REQUIRED'),
 ];
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { setMailSettings } from '../../world/projects.js';
 import {
   ADMIN_TOKEN,
@@ -12,31 +12,17 @@ import {
   outcomeOf,
   type Answer,
   type Caller,
-  type Estate,
-  type Stage,
 } from './stage.js';
+import { use } from '../../helpers/use.js';
 
+const stage = use(await openStage());
+const estate = await buildEstate(stage);
+const call = asSecret(stage, estate);
 /** As in production: nothing private may be reached. */
-let strict: Stage;
-let stage: Stage;
-let estate: Estate;
-let call: Caller;
-let asAdmin: Caller;
-let strictProject: string;
-
-beforeAll(async () => {
-  stage = await openStage();
-  estate = await buildEstate(stage);
-  call = asSecret(stage, estate);
-  strict = await openStage({ BSVC_WEBHOOK_ALLOW_PRIVATE: 'false' });
-  asAdmin = callerWith(strict, { authorization: `Bearer ${ADMIN_TOKEN}` });
-  const created = await asAdmin('POST', '/api/projects', { name: 'strict', plan: 'pro' });
-  strictProject = (JSON.parse(created.text) as { data: { project: { id: string } } }).data.project.id;
-});
-afterAll(async () => {
-  await stage.close();
-  await strict.close();
-});
+const strict = use(await openStage({ BSVC_WEBHOOK_ALLOW_PRIVATE: 'false' }));
+const asAdmin = callerWith(strict, { authorization: `Bearer ${ADMIN_TOKEN}` });
+const created = await asAdmin('POST', '/api/projects', { name: 'strict', plan: 'pro' });
+const strictProject = (JSON.parse(created.text) as { data: { project: { id: string } } }).data.project.id;
 
 /** Targets that lead, or could lead, somewhere inside; and what is no target at all. */
 const TARGETS = [

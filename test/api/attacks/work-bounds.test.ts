@@ -1,26 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { setChanges } from '../../world/collections.js';
 import { buildCollection, placeDocuments } from '../../helpers/build-project.js';
-import { asSecret, buildEstate, callerWith, openStage, outcomeOf, passFor, type Caller, type Stage } from './stage.js';
+import { use } from '../../helpers/use.js';
+import { asSecret, buildEstate, callerWith, openStage, outcomeOf, passFor } from './stage.js';
 
-let stage: Stage;
-let visitor: Caller;
-let operator: Caller;
-let secret: Caller;
-let documents: string;
-
-beforeAll(async () => {
-  stage = await openStage();
-  const estate = await buildEstate(stage);
-  const open = await buildCollection(stage.app, estate.project, { name: 'open' });
-  await placeDocuments(stage.app, open, [{ a: 'x' }]);
-  await setChanges(stage.app, estate.project._id, open.name, { on: true });
-  visitor = callerWith(stage, { 'x-api-key': estate.publishable });
-  operator = callerWith(stage, passFor('an operator', estate));
-  documents = `/api/projects/${estate.names.projectId}/collections/open/documents`;
-  secret = asSecret(stage, estate);
-});
-afterAll(() => stage.close());
+const stage = use(await openStage());
+const estate = await buildEstate(stage);
+const open = await buildCollection(stage.app, estate.project, { name: 'open' });
+await placeDocuments(stage.app, open, [{ a: 'x' }]);
+await setChanges(stage.app, estate.project._id, open.name, { on: true });
+const visitor = callerWith(stage, { 'x-api-key': estate.publishable });
+const operator = callerWith(stage, passFor('an operator', estate));
+const documents = `/api/projects/${estate.names.projectId}/collections/open/documents`;
+const secret = asSecret(stage, estate);
 
 const many = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
 const patterns = (count: number, length = 1): string =>

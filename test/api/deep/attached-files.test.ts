@@ -1,28 +1,23 @@
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Collection, defaultUsersCollection, documentsName, parseFieldSpec } from '../../world/collections.js';
 import { removeAttachedJob, sweepAttachedJob } from '../../world/jobs.js';
 import { measureStorage, setBucket } from '../../world/projects.js';
 import { fileStore, jobStore } from '../../world/stored.js';
 import { signAccessToken } from '../../world/users.js';
 import { REMOVE_ATTACHED } from '../../../src/features/documents/store/attached-files.js';
-import { buildCollection, buildProject, storedDocuments, type TestProject } from '../../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openRandom } from '../../helpers/random.js';
 import { openS3Double } from '../../helpers/s3-double.js';
 import { openSeed } from '../../helpers/seed.js';
 import { listStoredFiles, putSigned } from '../../helpers/storage-client.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const MEMBERS = 'user.id in doc.members';
 const BOARD_RULES = { read: MEMBERS, create: MEMBERS, update: 'doc.owner = user.id', delete: 'doc.owner = user.id' };
 
 const clock = createFakeClock(Date.now());
-let test: TestApp;
-let owner: TestProject;
-let boards: Collection;
-/** Ada owns the boards, Bob reads them, Cleo is nobody there. */
-let people: Record<'ada' | 'bob' | 'cleo', string>;
 
 type Headers = Record<string, string>;
 interface Answer {
@@ -30,19 +25,17 @@ interface Answer {
   body: Record<string, string | undefined>;
 }
 
-beforeAll(async () => {
-  test = await openTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
-  owner = await buildProject(test.app);
-  people = { ada: await addUser(), bob: await addUser(), cleo: await addUser() };
-  boards = await buildBoards();
-});
-afterAll(() => test.close());
-
 const buildBoards = (): Promise<Collection> =>
   buildCollection(test.app, owner.project, {
     fields: ['title:String', 'owner:String', 'members:Array(String)'].map(parseFieldSpec),
     rules: BOARD_RULES,
   });
+
+const test = await useTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const owner = await buildProject(test.app);
+/** Ada owns the boards, Bob reads them, Cleo is nobody there. */
+const people = { ada: await addUser(), bob: await addUser(), cleo: await addUser() };
+const boards = await buildBoards();
 
 async function addUser(): Promise<string> {
   const id = new ObjectId();

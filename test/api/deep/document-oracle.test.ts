@@ -1,27 +1,22 @@
 import { ObjectId, type Document } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { addCollection } from '../../world/collections.js';
 import { CHANGE_LOG } from '../../world/stored.js';
 import { signAccessToken } from '../../world/users.js';
 import { buildProject, storedDocuments } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openSeed } from '../../helpers/seed.js';
 import { openRandom, type Random } from '../../helpers/random.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const CASES = Number(process.env.BSVC_TEST_RUNS ?? (process.env.BSVC_TEST_TRANSPORT === 'wire' ? 3 : 6));
 const REQUESTS = 40;
-
 /**
  * rules.md 13, property 6: of two stores that differ only in documents that a caller may not read, every reply to that
  * caller is the same text.
  */
-let test: TestApp;
 const reached = { shown: 0, empty: 0, unknown: 0, written: 0, refused: 0, differing: 0 };
-beforeAll(async () => {
-  test = await openTestApp();
-});
-afterAll(() => test.close());
+const test = await useTestApp();
 
 const [USER, OTHER] = [new ObjectId(), new ObjectId()].map(String) as [string, string];
 const BOARDS = ['b0', 'b1', 'b2'];

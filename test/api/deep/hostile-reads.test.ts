@@ -1,32 +1,21 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defaultUsersCollection } from '../../world/collections.js';
 import { addWebhook } from '../../world/projects.js';
 import { deliveryStore, fileStore } from '../../world/stored.js';
-import {
-  buildCollection,
-  buildProject,
-  placeDocuments,
-  storedDocuments,
-  type TestProject,
-} from '../../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments, storedDocuments } from '../../helpers/build-project.js';
 import { buildOperator } from '../../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { openTestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let project: TestProject;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  project = await buildProject(test.app);
-  const collection = await buildCollection(test.app, project.project, { name: 'many' });
-  for (let batch = 0; batch < 20; batch++) {
-    const documents = Array.from({ length: 1000 }, (_, n) => ({ text: `${'a'.repeat(40)}${batch * 1000 + n}!`, n }));
-    await placeDocuments(test.app, collection, documents);
-  }
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const project = await buildProject(test.app);
+const collection = await buildCollection(test.app, project.project, { name: 'many' });
+for (let batch = 0; batch < 20; batch++) {
+  const documents = Array.from({ length: 1000 }, (_, n) => ({ text: `${'a'.repeat(40)}${batch * 1000 + n}!`, n }));
+  await placeDocuments(test.app, collection, documents);
+}
 
 const get = (path: string) => request(test.server).get(path).set('x-api-key', project.publishable);
 const aggregate = (pipeline: unknown) =>

@@ -1,52 +1,40 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Collection } from '../../world/collections.js';
-import {
-  buildCollection,
-  buildProject,
-  placeDocuments,
-  storedDocuments,
-  type TestProject,
-} from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { buildCollection, buildProject, placeDocuments, storedDocuments } from '../../helpers/build-project.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let shop: TestProject;
-let items: Collection;
 const START = Date.parse('2026-11-01T00:00:00Z');
-
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  items = await buildCollection(test.app, shop.project, {
-    name: 'items',
-    fields: [
-      { name: 'title', type: 'String', unique: true },
-      { name: 'price', type: 'Number' },
-      { name: 'live', type: 'Boolean' },
-      { name: 'since', type: 'Date' },
-      { name: 'tags', type: 'Array', items: { type: 'String' } },
-      { name: 'size', type: 'Object', fields: [{ name: 'width', type: 'Number' }] },
-    ],
-  });
-  await place(
-    items,
-    Array.from({ length: 45 }, (_, at) => ({
-      title: `item ${at}`,
-      price: at % 10,
-      live: at % 2 === 0,
-      since: new Date(START + at * 1000),
-      tags: at % 3 === 0 ? ['third', `t${at}`] : [],
-      size: { width: at },
-    })),
-  );
-  await place(items, [{ title: 'trashed', price: 1, isDeleted: true, deletedAt: new Date(START) }]);
-  await place(items, [{ title: 'pending', price: 1, isDeleted: 'removed' }]);
-});
-afterAll(() => test.close());
 
 const place = (collection: Collection, documents: Record<string, unknown>[]) =>
   placeDocuments(test.app, collection, documents, START);
+
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+const items = await buildCollection(test.app, shop.project, {
+  name: 'items',
+  fields: [
+    { name: 'title', type: 'String', unique: true },
+    { name: 'price', type: 'Number' },
+    { name: 'live', type: 'Boolean' },
+    { name: 'since', type: 'Date' },
+    { name: 'tags', type: 'Array', items: { type: 'String' } },
+    { name: 'size', type: 'Object', fields: [{ name: 'width', type: 'Number' }] },
+  ],
+});
+await place(
+  items,
+  Array.from({ length: 45 }, (_, at) => ({
+    title: `item ${at}`,
+    price: at % 10,
+    live: at % 2 === 0,
+    since: new Date(START + at * 1000),
+    tags: at % 3 === 0 ? ['third', `t${at}`] : [],
+    size: { width: at },
+  })),
+);
+await place(items, [{ title: 'trashed', price: 1, isDeleted: true, deletedAt: new Date(START) }]);
+await place(items, [{ title: 'pending', price: 1, isDeleted: 'removed' }]);
 
 const get = (path: string, key = shop.publishable) =>
   request(test.server).get(`/api/data/${path}`).set('x-api-key', key);

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import fc from 'fast-check';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { drainJobs } from '../../world/jobs.js';
 import { updateProject } from '../../world/projects.js';
 import { mailLogStore } from '../../world/stored.js';
@@ -15,32 +15,24 @@ import { sweepMail } from '../../../src/features/mail/sending/sweep-mail.job.js'
 import { runs } from '../../helpers/runs.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
-import { startMailProviderDouble, type MailProviderDouble, type Mood } from '../../helpers/mail-provider-double.js';
+import { startMailProviderDouble, type Mood } from '../../helpers/mail-provider-double.js';
 import { openSeed } from '../../helpers/seed.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
 const LIMIT = 8;
 const MINUTE = 60_000;
 
 const clock = createFakeClock(Date.now());
-let test: TestApp;
-let provider: MailProviderDouble;
 
-beforeAll(async () => {
-  provider = await startMailProviderDouble();
-  test = await openTestApp({
-    clock,
-    settings: {
-      RESEND_API_KEY: 're_platform',
-      RESEND_BASE_URL: provider.url,
-      BSVC_MAIL_FROM: 'Service <no-reply@bsvc.test>',
-      BSVC_MAIL_RATE: 'off',
-    },
-  });
-});
-afterAll(async () => {
-  await test.close();
-  await provider.close();
+const provider = use(await startMailProviderDouble());
+const test = await useTestApp({
+  clock,
+  settings: {
+    RESEND_API_KEY: 're_platform',
+    RESEND_BASE_URL: provider.url,
+    BSVC_MAIL_FROM: 'Service <no-reply@bsvc.test>',
+    BSVC_MAIL_RATE: 'off',
+  },
 });
 
 const MOODS: Record<string, Mood> = {

@@ -1,18 +1,18 @@
 import fc from 'fast-check';
 import type { Response } from 'supertest';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { drainJobs } from '../../world/jobs.js';
 import { type SignInSettings, changeProject } from '../../world/projects.js';
 import { COUNTERS, jobStore } from '../../world/stored.js';
 import { disableUser, requireUser, totpCode } from '../../world/users.js';
 import { findPendingEmail, ONE_TIME_CODES } from '../../../src/features/users/codes/one-time-code.js';
 import { counterId } from '../../../src/features/users/counters.js';
-import { buildProject, type TestProject } from '../../helpers/build-project.js';
-import { listenToCommands, type CommandLog } from '../../helpers/command-log.js';
+import { buildProject } from '../../helpers/build-project.js';
+import { listenToCommands } from '../../helpers/command-log.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openSeed } from '../../helpers/seed.js';
-import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '../../helpers/user-client.js';
+import { use, useTestApp } from '../../helpers/use.js';
+import { bearer, buildEmail, openUserClient, PASSWORD } from '../../helpers/user-client.js';
 
 // accounts.md 7.4: whatever a stranger sends, and however often, an address that has an account is answered, costs and
 // queues what one without does. Sign-up is left out: it says itself that an address is taken (rest-api.md 4.1).
@@ -20,30 +20,19 @@ import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '.
 const MINUTE_MS = 60_000;
 const REDIRECT = 'https://shop.example/in';
 const clock = createFakeClock();
-let test: TestApp;
-let shop: TestProject;
-let client: UserClient;
-let server: UserClient;
-let log: CommandLog;
 const reached: Record<string, number> = {};
 const seed = openSeed('nothing told');
 
-beforeAll(async () => {
-  test = await openTestApp({
-    settings: { BSVC_BCRYPT_COST: '4', BSVC_ANONYMOUS_RATE_LIMIT: 'off', BSVC_TRUST_PROXY: '1' },
-    clock,
-  });
-  const made = await buildProject(test.app);
-  const signIn: SignInSettings = { codeLogin: 'existing', mfa: 'optional', redirects: [REDIRECT], anonymous: true };
-  shop = { ...made, project: await changeProject(test.app, made.project, { signIn }) };
-  client = openUserClient(test, shop.publishable);
-  server = openUserClient(test, shop.secret);
-  log = listenToCommands();
+const test = await useTestApp({
+  settings: { BSVC_BCRYPT_COST: '4', BSVC_ANONYMOUS_RATE_LIMIT: 'off', BSVC_TRUST_PROXY: '1' },
+  clock,
 });
-afterAll(async () => {
-  log.stop();
-  await test.close();
-});
+const made = await buildProject(test.app);
+const signIn: SignInSettings = { codeLogin: 'existing', mfa: 'optional', redirects: [REDIRECT], anonymous: true };
+const shop = { ...made, project: await changeProject(test.app, made.project, { signIn }) };
+const client = openUserClient(test, shop.publishable);
+const server = openUserClient(test, shop.secret);
+const log = use(listenToCommands());
 
 /** Of the owners: from there they may go on when strangers guess (decision 26). */
 const HOME = { 'x-forwarded-for': '203.0.113.9' };

@@ -3,42 +3,31 @@ import { join } from 'node:path';
 import { Webhook as Standard } from 'standardwebhooks';
 import supertest from 'supertest';
 import { Webhook as Svix } from 'svix';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { addAfter, addHook, listCalls } from '../../world/hooks.js';
 import { addWebhook } from '../../world/projects.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { settleWebhooks } from '../../helpers/build-webhook.js';
 import { openTempDir } from '../../helpers/temp-dir.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { use, useTestApp } from '../../helpers/use.js';
 import { buildEmail, countMails, openUserClient, PASSWORD } from '../../helpers/user-client.js';
 import { openWebhookReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.js';
-
 /*
  * Every way in which a receiver or a file can go wrong, for every kind of event: what asked is refused or tried again,
  * nothing half-done is stored, and another project notices nothing.
  */
 
-let test: TestApp;
-let neighbour: TestProject;
-let folder: Awaited<ReturnType<typeof openTempDir>>;
-
-beforeAll(async () => {
-  folder = await openTempDir();
-  test = await openTestApp({
-    settings: {
-      ...{ BSVC_HOOKS_DIR: folder.path, BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_BCRYPT_COST: '4' },
-      ...{ BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off' },
-    },
-    constants: { hooksMemoryMb: 40 },
-  });
-  test.app.ownCode.serveAt(test.url);
-  neighbour = await buildProject(test.app);
-  await buildCollection(test.app, neighbour.project, { name: 'orders', rules: { create: 'anyone' } });
+const folder = use(await openTempDir());
+const test = await useTestApp({
+  settings: {
+    ...{ BSVC_HOOKS_DIR: folder.path, BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_BCRYPT_COST: '4' },
+    ...{ BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off' },
+  },
+  constants: { hooksMemoryMb: 40 },
 });
-afterAll(async () => {
-  await test.close();
-  await folder.remove();
-});
+test.app.ownCode.serveAt(test.url);
+const neighbour = await buildProject(test.app);
+await buildCollection(test.app, neighbour.project, { name: 'orders', rules: { create: 'anyone' } });
 afterEach(() => test.app.ownCode.restart());
 
 /** A project with what the events are about. */

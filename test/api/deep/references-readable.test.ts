@@ -1,33 +1,27 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { App } from '../../world/app.js';
 import { type Collection, editCollection, parseFieldSpec } from '../../world/collections.js';
 import { insertDocument, userCaller, requireWriteTarget } from '../../world/documents.js';
 import { drainJobs, removeAnonymousUsersJob } from '../../world/jobs.js';
 import { changeProject } from '../../world/projects.js';
-import { buildCollection, buildProject, storedDocuments, type TestProject } from '../../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { bearer, openUserClient, PASSWORD, type UserClient } from '../../helpers/user-client.js';
+import { useTestApp } from '../../helpers/use.js';
+import { bearer, openUserClient, PASSWORD } from '../../helpers/user-client.js';
 
 // A writer refers only to what it may read, and is kept from deleting only by what it could change itself.
 
 const clock = createFakeClock();
 
-let test: TestApp;
-let owner: TestProject;
-let client: UserClient;
 const made = { count: 0 };
 
-beforeAll(async () => {
-  const settings = { BSVC_BCRYPT_COST: '4', BSVC_ANONYMOUS_RATE_LIMIT: 'off' };
-  test = await openTestApp({ settings, constants: { ruleSet: 50 }, clock });
-  owner = await buildProject(test.app);
-  await changeProject(test.app, owner.project, { signIn: { anonymous: true } });
-  client = openUserClient(test, owner.publishable);
-});
-afterAll(() => test.close());
+const settings = { BSVC_BCRYPT_COST: '4', BSVC_ANONYMOUS_RATE_LIMIT: 'off' };
+const test = await useTestApp({ settings, constants: { ruleSet: 50 }, clock });
+const owner = await buildProject(test.app);
+await changeProject(test.app, owner.project, { signIn: { anonymous: true } });
+const client = openUserClient(test, owner.publishable);
 
 type Headers = Record<string, string>;
 interface Answer {

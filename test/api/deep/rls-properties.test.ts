@@ -1,24 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ObjectId } from 'bson';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { addCollection } from '../../world/collections.js';
 import { signAccessToken } from '../../world/users.js';
 import { buildProject } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openRandom, type Random } from '../../helpers/random.js';
 import { openSeed } from '../../helpers/seed.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const SEED = openSeed('row-level security as rules');
 const WORLDS = Number(process.env.BSVC_TEST_RUNS ?? 4);
 const REQUESTS = 60;
 
-let test: TestApp;
-beforeAll(async () => {
-  test = await openTestApp();
-});
-afterAll(() => test.close());
+const test = await useTestApp();
 
 /** Statuses that were met, by what was asked. */
 const reached = new Map<string, Set<number>>();

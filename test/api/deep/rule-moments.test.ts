@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type App, AppError } from '../../world/app.js';
 import { type Collection, documentsName, requireCollection } from '../../world/collections.js';
 import {
@@ -12,7 +12,6 @@ import {
   trashDocument,
   updateDocument,
 } from '../../world/documents.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openRandom } from '../../helpers/random.js';
 import {
   ANYONE,
@@ -26,15 +25,12 @@ import {
   type RuledWorld,
   type Values,
 } from '../../helpers/ruled-world.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const SEEDS = Array.from({ length: Number(process.env.BSVC_TEST_RUNS ?? 6) }, (_, at) => 5_500 + at);
 const REQUESTS = 50;
 
-let test: TestApp;
-beforeAll(async () => {
-  test = await openTestApp();
-});
-afterAll(() => test.close());
+const test = await useTestApp();
 
 const reached = { done: 0, missing: 0, before: 0, after: 0, unknown: 0, overtaken: 0 };
 

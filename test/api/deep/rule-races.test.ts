@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { describe, expect, it } from 'vitest';
 import { openRandom, type Random } from '../../helpers/random.js';
 import {
   ANYONE,
@@ -12,6 +11,7 @@ import {
   type RuledWorld,
   type Values,
 } from '../../helpers/ruled-world.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const SEEDS = Array.from({ length: Number(process.env.BSVC_TEST_RUNS ?? 6) }, (_, at) => 3_300 + at);
 const UPDATES = 60;
@@ -20,13 +20,9 @@ const WRITERS = 6;
 /** Attempts of one update. */
 const ATTEMPTS = 5;
 
-let test: TestApp;
 const reached = { updated: 0, refusedBefore: 0, refusedAfter: 0, overtaken: 0 };
 
-beforeAll(async () => {
-  test = await openTestApp();
-});
-afterAll(() => test.close());
+const test = await useTestApp();
 
 /** A document as it is after each of its updates: the number of one is its `v`. */
 type History = Values[];

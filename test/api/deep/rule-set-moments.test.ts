@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type App, AppError } from '../../world/app.js';
-import { type Collection, addCollection, documentsName } from '../../world/collections.js';
+import { addCollection, documentsName } from '../../world/collections.js';
 import {
   deleteDocument,
   insertDocument,
@@ -11,34 +11,28 @@ import {
   updateDocument,
 } from '../../world/documents.js';
 import { insertDocumentRecord, removeDocumentRecord } from '../../world/stored.js';
-import { buildProject, storedDocuments, type TestProject } from '../../helpers/build-project.js';
+import { buildProject, storedDocuments } from '../../helpers/build-project.js';
 import { newRecord } from '../../helpers/member-world.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openRandom } from '../../helpers/random.js';
 import { openSeed } from '../../helpers/seed.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const SEED = openSeed('sets at one moment');
 const REQUESTS = 60;
 const BOARDS = ['b0', 'b1', 'b2'];
 const READS = ['findOne', 'find', 'findOneAndUpdate', 'findOneAndDelete', 'insertOne'] as const;
 
-let test: TestApp;
-let owner: TestProject;
-let members: Collection;
-let cards: Collection;
 const user = new ObjectId().toHexString();
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  const text = (name: string) => ({ name, type: 'String' as const });
-  const given = { name: 'members', fields: ['board', 'user'].map(text), rules: 'server-only' as const };
-  members = (await addCollection(test.app, owner.project, given)).collection;
-  const mine = 'doc.board in members[user = user.id].board';
-  const rules = { read: mine, create: mine, update: mine, delete: mine };
-  cards = (await addCollection(test.app, owner.project, { name: 'cards', fields: [text('board')], rules })).collection;
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const text = (name: string) => ({ name, type: 'String' as const });
+const given = { name: 'members', fields: ['board', 'user'].map(text), rules: 'server-only' as const };
+const members = (await addCollection(test.app, owner.project, given)).collection;
+const mine = 'doc.board in members[user = user.id].board';
+const rules = { read: mine, create: mine, update: mine, delete: mine };
+const cards = (await addCollection(test.app, owner.project, { name: 'cards', fields: [text('board')], rules }))
+  .collection;
 
 /** The app, where somebody else acts before each read and each write of cards and memberships. */
 function appWithOther(act: () => Promise<void>): App {

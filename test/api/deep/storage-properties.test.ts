@@ -1,27 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sweepUploads } from '../../world/jobs.js';
 import { measureStorage, updateProject } from '../../world/projects.js';
 import { fileStore, recountStorage } from '../../world/stored.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { openSeed } from '../../helpers/seed.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { listStoredFiles, openStorageClient, putSigned, type StorageClient } from '../../helpers/storage-client.js';
 import { runs } from '../../helpers/runs.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const SEED = openSeed('storage');
 const LIMIT = 3_000;
 const HOUR = 60 * 60 * 1000;
 
 const clock = createFakeClock();
-let test: TestApp;
 
-beforeAll(async () => {
-  test = await openTestApp({ clock });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ clock });
 
 /** What a client has been told of a file. */
 interface Known {

@@ -1,18 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Collection, setChanges } from '../../world/collections.js';
 import { signAccessToken } from '../../world/users.js';
-import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
+import { buildCollection, buildProject } from '../../helpers/build-project.js';
 import { buildMemberWorld } from '../../helpers/member-world.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openStreamClient, type StreamClient } from '../../helpers/event-stream.js';
 import { measureHeldMemory } from '../../helpers/held-memory.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openRandom, type Random } from '../../helpers/random.js';
 import { openSeed } from '../../helpers/seed.js';
 import { openStreamFollower, type StreamFollower } from '../../helpers/stream-follower.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const SEED = openSeed('windows');
 /** Each write costs more through the wire transport. */
@@ -42,14 +42,8 @@ interface Entry {
   follower: StreamFollower;
 }
 
-let test: TestApp;
-let owner: TestProject;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
 
 const secret = (): Headers => ({ 'x-api-key': owner.secret });
 const signedIn = (userId: string): Headers => ({

@@ -1,43 +1,37 @@
 import { ObjectId } from 'bson';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Collection } from '../../world/collections.js';
 import type { StoredDocument } from '../../world/documents.js';
 import { signAccessToken } from '../../world/users.js';
-import { buildCollection, buildProject, storedDocuments, type TestProject } from '../../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments } from '../../helpers/build-project.js';
 import { openSeed } from '../../helpers/seed.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { runs } from '../../helpers/runs.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const USER = new ObjectId().toHexString();
 const ANOTHER = new ObjectId().toHexString();
 const SEED = openSeed('writes');
 
-let test: TestApp;
-let owner: TestProject;
-let token: string;
 const collections: Collection[] = [];
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  token = signAccessToken(test.app, owner.project, USER, 900_000);
-  const rls = { mode: 'private', ownerField: 'userId' } as const;
-  collections.push(
-    await buildCollection(test.app, owner.project, { name: 'flexible', rls }),
-    await buildCollection(test.app, owner.project, {
-      name: 'enforced',
-      rls,
-      fields: [
-        { name: 'title', type: 'String' },
-        { name: 'tags', type: 'Array' },
-        { name: 'meta', type: 'Object', fields: [{ name: 'a', type: 'Number', required: true }] },
-        { name: 'free', type: 'Object' },
-      ],
-    }),
-  );
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const token = signAccessToken(test.app, owner.project, USER, 900_000);
+const rls = { mode: 'private', ownerField: 'userId' } as const;
+collections.push(
+  await buildCollection(test.app, owner.project, { name: 'flexible', rls }),
+  await buildCollection(test.app, owner.project, {
+    name: 'enforced',
+    rls,
+    fields: [
+      { name: 'title', type: 'String' },
+      { name: 'tags', type: 'Array' },
+      { name: 'meta', type: 'Object', fields: [{ name: 'a', type: 'Number', required: true }] },
+      { name: 'free', type: 'Object' },
+    ],
+  }),
+);
 
 const key = fc.constantFrom(
   ...['title', 'tags', 'tags.0', 'tags.5', 'meta', 'meta.a', 'meta.b', 'free', 'free.x', 'free.x.y', 'free.0', 'new'],

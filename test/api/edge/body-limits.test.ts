@@ -1,44 +1,44 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ROUTE_LISTS, type Route, type Schema } from '../../world/app.js';
 import { updateProject } from '../../world/projects.js';
 import { buildCollection, buildProject, placeDocuments } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 import { openUserClient } from '../../helpers/user-client.js';
 
 const TOKEN = 'operator-token-for-tests';
 const MAX_JSON_BYTES = 1024 * 1024;
 
 const clock = createFakeClock();
-let test: TestApp;
-/** What the parameters of paths stand for; all others name nothing that is there. */
-let names: Record<string, string>;
-let carried: Record<'operator' | 'user' | 'key', Record<string, string>>;
 
-beforeAll(async () => {
-  test = await openTestApp({
-    settings: { BSVC_ADMIN_TOKEN: TOKEN, BSVC_RATE_LIMIT: 'off', BSVC_BCRYPT_COST: '4' },
-    clock,
-  });
-  const { project, publishable, secret } = await buildProject(test.app);
-  await updateProject(test.app, project.name, { signIn: { anonymous: true } });
-  const collection = await buildCollection(test.app, project);
-  const [id] = await placeDocuments(test.app, collection, [{ a: 1 }]);
-  const users = openUserClient(test, publishable);
-  const { accessToken } = (await users.signUp()).body as { accessToken: string };
-  const { user } = (await users.signUp()).body as { user: { _id: string } };
-  // A proof so old deletes no account and ends no sessions, so that the same user is there for every case.
-  clock.advance(11 * 60_000);
-  const { name } = collection;
-  names = { projectId: project._id.toHexString(), collection: name, collectionName: name, id: id!, user: user._id };
-  const key = { 'x-api-key': secret };
-  carried = {
-    operator: { authorization: `Bearer ${TOKEN}` },
-    user: { ...key, authorization: `Bearer ${accessToken}` },
-    key,
-  };
+const test = await useTestApp({
+  settings: { BSVC_ADMIN_TOKEN: TOKEN, BSVC_RATE_LIMIT: 'off', BSVC_BCRYPT_COST: '4' },
+  clock,
 });
-afterAll(() => test.close());
+const { project, publishable, secret } = await buildProject(test.app);
+await updateProject(test.app, project.name, { signIn: { anonymous: true } });
+const collection = await buildCollection(test.app, project);
+const [id] = await placeDocuments(test.app, collection, [{ a: 1 }]);
+const users = openUserClient(test, publishable);
+const { accessToken } = (await users.signUp()).body as { accessToken: string };
+const { user } = (await users.signUp()).body as { user: { _id: string } };
+// A proof so old deletes no account and ends no sessions, so that the same user is there for every case.
+clock.advance(11 * 60_000);
+const { name } = collection;
+/** What the parameters of paths stand for; all others name nothing that is there. */
+const names: Record<string, string> = {
+  projectId: project._id.toHexString(),
+  collection: name,
+  collectionName: name,
+  id: id!,
+  user: user._id,
+};
+const key = { 'x-api-key': secret };
+const carried = {
+  operator: { authorization: `Bearer ${TOKEN}` },
+  user: { ...key, authorization: `Bearer ${accessToken}` },
+  key,
+};
 
 /** A body beside a stated limit: `name` says which. */
 interface Beside {

@@ -1,5 +1,5 @@
 import supertest, { type Test } from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../world/app.js';
 import { changeCollection } from '../../world/collections.js';
 import { listActs, makeSignInLink, removeOperator, requireOperatorNamed } from '../../world/operators.js';
@@ -9,23 +9,21 @@ import { removeProjectContents } from '../../../src/features/management/finish-d
 import { listOperators } from '../../../src/features/operators/list-operators.js';
 import { saveView } from '../../../src/features/operators/admin-routes.js';
 import { buildCollection, buildProject } from '../../helpers/build-project.js';
-import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
+import { createFakeClock } from '../../helpers/fake-clock.js';
 import { buildOperator, openOperatorClient, OPERATOR_PASSWORD, type Method } from '../../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { openTestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const HOUR_MS = 3_600_000;
 const VIEWS = '/api/admin/me/views';
 /** What a browser sends with a request of the console. */
 const OURS = { 'sec-fetch-site': 'same-origin', 'x-bsvc-console': '1' };
 
-let test: TestApp;
-let clock: FakeClock;
-
-beforeAll(async () => {
-  clock = createFakeClock(Date.now());
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_ADMIN_TOKEN: 'admin-token-for-tests' }, clock });
+const clock = createFakeClock(Date.now());
+const test = await useTestApp({
+  settings: { BSVC_BCRYPT_COST: '4', BSVC_ADMIN_TOKEN: 'admin-token-for-tests' },
+  clock,
 });
-afterAll(() => test.close());
 
 const send = (method: Method, path: string, headers: Record<string, string>, body?: unknown): Test => {
   const request = supertest(test.server)[method](path).set(headers);

@@ -2,14 +2,9 @@ import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GUIDES, GUIDES_PREFIX, type GuideSection } from '../../world/app.js';
 import { CHROMIUM, drivePage, type DrivenPage } from '../../helpers/chromium.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-
-beforeAll(async () => {
-  test = await openTestApp();
-});
-afterAll(() => test.close());
+const test = await useTestApp();
 
 describe('GET /api/docs/guides.json', () => {
   it('has every heading of every guide under an address that exists', async () => {

@@ -1,16 +1,12 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { GUIDES, GUIDES_PREFIX } from '../../world/app.js';
 import { readExamples, readGuides } from '../../helpers/guide-examples.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
 const guides = readGuides();
 
-beforeAll(async () => {
-  test = await openTestApp();
-});
-afterAll(() => test.close());
+const test = await useTestApp();
 
 const open = (name: string) => request(test.server).get(`${GUIDES_PREFIX}/${name}`);
 

@@ -1,21 +1,15 @@
 import { gzipSync } from 'node:zlib';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { revokeKey, updateProject } from '../../world/projects.js';
-import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { buildCollection, buildProject } from '../../helpers/build-project.js';
+import { openTestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-let path: string;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  const collection = await buildCollection(test.app, owner.project);
-  path = `/api/data/${collection.name}`;
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const collection = await buildCollection(test.app, owner.project);
+const path = `/api/data/${collection.name}`;
 
 const post = () => request(test.server).post(path).set('x-api-key', owner.secret);
 

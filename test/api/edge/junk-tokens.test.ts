@@ -1,11 +1,11 @@
 import { generateKeyPairSync, sign as signBytes } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { updateProject } from '../../world/projects.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openSocialBrowser } from '../../helpers/social-browser.js';
-import { openSocialIssuer, type SocialIssuer } from '../../helpers/social-issuer.js';
+import { openSocialIssuer } from '../../helpers/social-issuer.js';
+import { use, useTestApp } from '../../helpers/use.js';
 import { bearer, openUserClient, type UserClient } from '../../helpers/user-client.js';
 import { openSeed } from '../../helpers/seed.js';
 import { runs } from '../../helpers/runs.js';
@@ -14,16 +14,8 @@ import { runs } from '../../helpers/runs.js';
 
 const seed = openSeed('junk tokens');
 const RUNS = runs(60);
-let test: TestApp;
-let issuer: SocialIssuer;
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
-  issuer = await openSocialIssuer();
-});
-afterAll(async () => {
-  await issuer.close();
-  await test.close();
-});
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const issuer = use(await openSocialIssuer());
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value) ?? '').toString('base64url');
 

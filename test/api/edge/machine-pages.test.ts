@@ -1,17 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import request from 'supertest';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { GUIDES, ROUTE_LISTS, buildApiDocument } from '../../world/app.js';
 import { pageOfError } from '../../../src/http/replies/error-page.js';
 import { GUIDES_FOLDER, readGuides } from '../../helpers/guide-examples.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-beforeAll(async () => {
-  test = await openTestApp();
-});
-afterAll(() => test.close());
+const test = await useTestApp();
 
 const get = (path: string) => request(test.server).get(path);
 

@@ -1,24 +1,16 @@
 import request from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { setMailSettings, updateProject } from '../../world/projects.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { slotsUsed } from '../../helpers/mail-quota.js';
-import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { startMailProviderDouble } from '../../helpers/mail-provider-double.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let provider: MailProviderDouble;
 let owner: TestProject;
 
-beforeAll(async () => {
-  provider = await startMailProviderDouble();
-  test = await openTestApp({
-    settings: { RESEND_BASE_URL: provider.url, BSVC_MAIL_FROM: 'server@bsvc.test', BSVC_MAIL_RATE: 'off' },
-  });
-});
-afterAll(async () => {
-  await test.close();
-  await provider.close();
+const provider = use(await startMailProviderDouble());
+const test = await useTestApp({
+  settings: { RESEND_BASE_URL: provider.url, BSVC_MAIL_FROM: 'server@bsvc.test', BSVC_MAIL_RATE: 'off' },
 });
 beforeEach(async () => {
   owner = await buildProject(test.app);

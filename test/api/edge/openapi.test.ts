@@ -1,18 +1,12 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type ApiDocument, ROUTE_LISTS, templateOf } from '../../world/app.js';
 import { buildCollection, buildProject } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let document: ApiDocument;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  document = (await request(test.server).get('/api/openapi.json')).body;
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const document: ApiDocument = (await request(test.server).get('/api/openapi.json')).body;
 
 describe('GET /api/openapi.json', () => {
   it('is a valid OpenAPI 3.1 document', async () => {

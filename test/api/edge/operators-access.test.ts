@@ -1,5 +1,5 @@
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { PROJECT_ROUTES, ROUTE_LISTS, type Route } from '../../world/app.js';
 import { addHook, addSchedule } from '../../world/hooks.js';
 import { listActs } from '../../world/operators.js';
@@ -14,7 +14,7 @@ import {
 import { signUp } from '../../world/users.js';
 import { buildCollection, buildProject, placeDocuments } from '../../helpers/build-project.js';
 import { buildOperator, openOperatorClient, type Method, type OperatorClient } from '../../helpers/operator-client.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const ADMIN_TOKEN = 'admin-token-for-tests';
 const BUCKET = {
@@ -89,26 +89,20 @@ const MATRIX = ROUTES.map((route): Row => {
   return [method, path, status ?? answered, changes(route) ? route.access.action! : null, body];
 });
 
-let test: TestApp;
-let owner: Awaited<ReturnType<typeof buildOperator>>;
-let viewer: Awaited<ReturnType<typeof buildOperator>>;
 let names: Record<string, string>;
 let project: Project;
 
-beforeAll(async () => {
-  const settings = {
-    BSVC_ADMIN_TOKEN: ADMIN_TOKEN,
-    BSVC_BCRYPT_COST: '4',
-    BSVC_RATE_LIMIT: 'off',
-    BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
-  };
-  test = await openTestApp({ settings });
-  owner = await buildOperator(test, 'owner');
-  viewer = await buildOperator(test, 'viewer');
-  await owner.call('post', '/api/projects', { name: 'matrix project' }).expect(201);
-  await renew();
-});
-afterAll(() => test.close());
+const settings = {
+  BSVC_ADMIN_TOKEN: ADMIN_TOKEN,
+  BSVC_BCRYPT_COST: '4',
+  BSVC_RATE_LIMIT: 'off',
+  BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
+};
+const test = await useTestApp({ settings });
+const owner = await buildOperator(test, 'owner');
+const viewer = await buildOperator(test, 'viewer');
+await owner.call('post', '/api/projects', { name: 'matrix project' }).expect(201);
+await renew();
 
 /**
  * Makes a new project with one of everything, whose names fill the paths: before what changes it, and once for all that

@@ -1,31 +1,26 @@
 import supertest from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { startSeries } from '../../world/operators.js';
 import { addWebhook, testWebhook } from '../../world/projects.js';
 import { jobStore } from '../../world/stored.js';
 import { FIGURES, openRing, type Sample } from '../../../src/features/series/rings.js';
 import { buildCollection, buildProject, placeDocuments } from '../../helpers/build-project.js';
-import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
+import { createFakeClock } from '../../helpers/fake-clock.js';
 import { buildOperator, type OperatorClient } from '../../helpers/operator-client.js';
 import { openStorageClient } from '../../helpers/storage-client.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const MINUTE_MS = 60_000;
 
-let test: TestApp;
-let clock: FakeClock;
 let call: OperatorClient;
 
-beforeAll(async () => {
-  clock = createFakeClock(Date.UTC(2026, 10, 22, 9, 0, 5));
-  const settings = { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' };
-  test = await openTestApp({ settings, clock });
-});
+const clock = createFakeClock(Date.UTC(2026, 10, 22, 9, 0, 5));
+const settings = { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' };
+const test = await useTestApp({ settings, clock });
 // Their tokens end when the clock is moved.
 beforeEach(async () => {
   ({ call } = await buildOperator(test));
 });
-afterAll(() => test.close());
 
 const dataOf = <T = Record<string, unknown>>({ body }: { body: unknown }): T => (body as { data: T }).data;
 const codeOf = ({ body }: { body: unknown }) => (body as { code?: string }).code;

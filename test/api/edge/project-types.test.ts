@@ -1,24 +1,18 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { editCollection } from '../../world/collections.js';
-import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { buildCollection, buildProject } from '../../helpers/build-project.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let shop: TestProject;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  await buildCollection(test.app, shop.project, {
-    name: 'posts',
-    fields: [{ name: 'title', type: 'String', required: true }],
-  });
-  await editCollection(test.app, shop.project._id, 'users', {
-    addFields: [{ name: 'creditLimit', type: 'String', protected: true }],
-  });
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+await buildCollection(test.app, shop.project, {
+  name: 'posts',
+  fields: [{ name: 'title', type: 'String', required: true }],
 });
-afterAll(() => test.close());
+await editCollection(test.app, shop.project._id, 'users', {
+  addFields: [{ name: 'creditLimit', type: 'String', protected: true }],
+});
 
 const get = (path: string, key = shop.secret) => request(test.server).get(`/api/schemas/${path}`).set('x-api-key', key);
 

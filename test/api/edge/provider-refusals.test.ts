@@ -1,29 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { OPERATOR_PREFIX, PROVIDER_OPERATIONS, type Route } from '../../world/app.js';
 import { setMailSettings } from '../../world/projects.js';
-import { buildProject, type TestProject } from '../../helpers/build-project.js';
-import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { buildProject } from '../../helpers/build-project.js';
+import { startMailProviderDouble } from '../../helpers/mail-provider-double.js';
 import { buildOperator } from '../../helpers/operator-client.js';
-
+import { use, useTestApp } from '../../helpers/use.js';
 // What the mail provider answers reaches whoever asked in our words (rest-api.md 4.4), by either way in. The operations
 // are those of the routes, so that one that is added is asked too.
 
-let test: TestApp;
-let provider: MailProviderDouble;
-let owner: TestProject;
-let token: string;
-
-beforeAll(async () => {
-  provider = await startMailProviderDouble();
-  test = await openTestApp({ settings: { BSVC_MAIL_RATE: 'off', RESEND_BASE_URL: provider.url } });
-  owner = await buildProject(test.app);
-  ({ token } = await buildOperator(test));
-});
-afterAll(async () => {
-  await test.close();
-  await provider.close();
-});
+const provider = use(await startMailProviderDouble());
+const test = await useTestApp({ settings: { BSVC_MAIL_RATE: 'off', RESEND_BASE_URL: provider.url } });
+const owner = await buildProject(test.app);
+const { token } = await buildOperator(test);
 
 const MESSAGES: Readonly<Record<string, string>> = {
   MAIL_KEY_REFUSED: 'The email provider rejects the project’s key',

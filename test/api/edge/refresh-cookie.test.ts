@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { updateProject } from '../../world/projects.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import type { TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 import { openUserClient, type UserClient } from '../../helpers/user-client.js';
 
 const PUBLIC = 'https://api.example.test';
-let test: TestApp;
-let crossSite: TestApp;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_PUBLIC_URL: PUBLIC } });
-  crossSite = await openTestApp({
-    settings: { BSVC_BCRYPT_COST: '4', BSVC_PUBLIC_URL: PUBLIC, BSVC_CROSS_SITE_COOKIES: 'true' },
-  });
-});
-afterAll(async () => {
-  await test.close();
-  await crossSite.close();
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_PUBLIC_URL: PUBLIC } });
+const crossSite = await useTestApp({
+  settings: { BSVC_BCRYPT_COST: '4', BSVC_PUBLIC_URL: PUBLIC, BSVC_CROSS_SITE_COOKIES: 'true' },
 });
 
 interface Browser {

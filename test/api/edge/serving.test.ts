@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { describe, expect, it } from 'vitest';
+import { openTestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_PUBLIC_URL: 'https://api.example.com' } });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_PUBLIC_URL: 'https://api.example.com' } });
 
 describe('security headers', () => {
   it('stand on every reply, errors included', async () => {

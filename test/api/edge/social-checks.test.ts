@@ -1,33 +1,22 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { setSocialProvider } from '../../world/projects.js';
 import { sessionStore } from '../../world/stored.js';
-import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { buildProject } from '../../helpers/build-project.js';
 import { openCookieJar } from '../../helpers/cookie-jar.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { HOME, openSocialBrowser, type SocialBrowser } from '../../helpers/social-browser.js';
-import { openSocialIssuer, type SocialIssuer } from '../../helpers/social-issuer.js';
+import { openSocialIssuer } from '../../helpers/social-issuer.js';
+import { use, useTestApp } from '../../helpers/use.js';
 import { buildEmail, openUserClient, type UserClient } from '../../helpers/user-client.js';
 
-let test: TestApp;
-let issuer: SocialIssuer;
-let project: TestProject;
-let client: UserClient;
-let browser: SocialBrowser;
 let people = 0;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
-  issuer = await openSocialIssuer();
-  project = await buildProject(test.app);
-  client = openUserClient(test, project.publishable);
-  browser = await openSocialBrowser(test, issuer, project, client);
-});
-afterAll(async () => {
-  await issuer.close();
-  await test.close();
-});
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const issuer = use(await openSocialIssuer());
+const project = await buildProject(test.app);
+const client = openUserClient(test, project.publishable);
+const browser = await openSocialBrowser(test, issuer, project, client);
 beforeEach(() => {
   people++;
 });

@@ -1,40 +1,22 @@
 import { createHash, createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { jwtVerify } from 'jose';
 import type { Response as Reply } from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { changeCollection } from '../../world/collections.js';
 import { changeProject, setSocialProvider } from '../../world/projects.js';
 import { totpCode } from '../../world/users.js';
-import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { buildProject } from '../../helpers/build-project.js';
 import { openCookieJar } from '../../helpers/cookie-jar.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
-import { openOidcIssuer, type OidcIssuer } from '../../helpers/oidc-issuer.js';
+import { openOidcIssuer } from '../../helpers/oidc-issuer.js';
 import { openSocialIssuer } from '../../helpers/social-issuer.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '../../helpers/user-client.js';
+import { use, useTestApp } from '../../helpers/use.js';
+import { bearer, buildEmail, openUserClient, PASSWORD } from '../../helpers/user-client.js';
 
 const REFUSED = '401 ID_TOKEN_INVALID';
 const HOME = 'https://app.example.test/signed-in';
 const clock = createFakeClock(Date.now());
-let test: TestApp;
-let issuer: OidcIssuer;
-let shop: TestProject;
-let client: UserClient;
-let server: UserClient;
 let people = 0;
-
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-  issuer = await openOidcIssuer(`${test.url}/api/userAuth/social/acme/callback`);
-  shop = await buildProject(test.app);
-  client = openUserClient(test, shop.publishable);
-  server = openUserClient(test, shop.secret);
-  await setSocialProvider(test.app, shop.project, provider());
-});
-afterAll(async () => {
-  await issuer.close();
-  await test.close();
-});
 beforeEach(() => {
   issuer.person = { sub: `person-${++people}`, email: buildEmail(), emailVerified: true, name: 'Ada' };
 });
@@ -49,6 +31,13 @@ const provider = (change = {}) => ({
   mayBePrivate: true,
   ...change,
 });
+
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
+const issuer = use(await openOidcIssuer(`${test.url}/api/userAuth/social/acme/callback`));
+const shop = await buildProject(test.app);
+const client = openUserClient(test, shop.publishable);
+const server = openUserClient(test, shop.secret);
+await setSocialProvider(test.app, shop.project, provider());
 const codeOf = ({ status, body }: Reply): string => `${status} ${(body as { code?: string }).code ?? ''}`;
 const hash = (nonce: string): string => createHash('sha256').update(nonce).digest('hex');
 interface SignedIn {

@@ -1,23 +1,15 @@
 import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildProject, type TestProject } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { openStorageClient, type StorageClient } from '../../helpers/storage-client.js';
+import { describe, expect, it } from 'vitest';
+import { buildProject } from '../../helpers/build-project.js';
+import { openStorageClient } from '../../helpers/storage-client.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-let storage: StorageClient;
-let text: { path: string; url: string };
-
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  storage = openStorageClient(test, owner.secret);
-  text = await upload('0123456789', 'digits.txt', 'text/plain');
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const storage = openStorageClient(test, owner.secret);
+const text = await upload('0123456789', 'digits.txt', 'text/plain');
 
 async function upload(bytes: string, name: string, type: string): Promise<{ path: string; url: string }> {
   const { path, url } = (await storage.upload(bytes, name, type)).body;

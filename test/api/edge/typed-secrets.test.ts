@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { updateProject } from '../../world/projects.js';
 import { totpCode } from '../../world/users.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 import {
   bearer,
   buildEmail,
@@ -16,13 +16,9 @@ import {
 // What people type or paste in place of a code or password, for every route that takes one.
 
 const clock = createFakeClock();
-let test: TestApp;
 let shop: TestProject;
 let client: UserClient;
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
 beforeEach(async () => {
   shop = await buildProject(test.app);
   await updateProject(test.app, shop.project.name, { signIn: { codeLogin: 'existing', mfa: 'optional' } });

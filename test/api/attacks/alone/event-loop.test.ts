@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { buildCollection, placeDocuments } from '../../../helpers/build-project.js';
 import { createApi } from '../../../world/app.js';
 import { watchEventLoop } from '../../../helpers/event-loop.js';
@@ -7,20 +7,11 @@ import { listen } from '../../../helpers/listen.js';
 import { openRandom } from '../../../helpers/random.js';
 import { drawSome } from '../../../helpers/runs.js';
 import { openSeed } from '../../../helpers/seed.js';
+import { use } from '../../../helpers/use.js';
 import { KNOWN_EXPENSES, operatorExpenses, type Expense } from '../expensive-requests.js';
 import { HOSTILE_JSON, HOSTILE_TEXTS } from '../hostile-values.js';
 import { fill, ROUTE_TABLE } from '../routes-table.js';
-import {
-  buildEstate,
-  callerWith,
-  fire,
-  openStage,
-  passFor,
-  type Answer,
-  type Caller,
-  type Estate,
-  type Stage,
-} from '../stage.js';
+import { buildEstate, callerWith, fire, openStage, passFor, type Answer } from '../stage.js';
 
 /** Processor time for which nobody else is served. */
 const MAX_MS = 100;
@@ -32,34 +23,23 @@ function wide(at: number, keys: number): unknown {
   return Object.fromEntries(many(keys, (key) => [`k${at}x${key}`, 1]));
 }
 
-let stage: Stage;
-let estate: Estate;
-let visitor: Caller;
+// As users run it: what takes long leaves the event loop.
+const stage = use(await openStage({}, undefined, { readerThreads: 1 }));
+const estate = await buildEstate(stage);
 /** The API by a server of its own, whose replies nobody compares with its description: that takes long, too. */
-let unwatched: Awaited<ReturnType<typeof listen>>;
-
-beforeAll(async () => {
-  // As users run it: what takes long leaves the event loop.
-  stage = await openStage({}, undefined, { readerThreads: 1 });
-  estate = await buildEstate(stage);
-  unwatched = await listen(createServer(createApi(stage.app).callback()));
-  visitor = callerWith(unwatched, { 'x-api-key': estate.publishable });
-  await buildCollection(stage.app, estate.project, { name: 'wide' });
-  const open = await buildCollection(stage.app, estate.project, { name: 'open' });
-  await placeDocuments(stage.app, open, [{ a: 'x', n: 1 }]);
-  // What is compiled and loaded at the first use belongs to no request.
-  for (const query of ['a_regex=(a|b)%2Bc', 'sort=a&fields=a']) await visitor('GET', `/api/data/open?${query}`);
-  for (const name of [
-    'a million sums',
-    'all places of a letter in a long text',
-    'a choice of one field five thousand times',
-  ])
-    await spend(KNOWN_EXPENSES[name]!);
-});
-afterAll(async () => {
-  await unwatched.close();
-  await stage.close();
-});
+const unwatched = use(await listen(createServer(createApi(stage.app).callback())));
+const visitor = callerWith(unwatched, { 'x-api-key': estate.publishable });
+await buildCollection(stage.app, estate.project, { name: 'wide' });
+const open = await buildCollection(stage.app, estate.project, { name: 'open' });
+await placeDocuments(stage.app, open, [{ a: 'x', n: 1 }]);
+// What is compiled and loaded at the first use belongs to no request.
+for (const query of ['a_regex=(a|b)%2Bc', 'sort=a&fields=a']) await visitor('GET', `/api/data/open?${query}`);
+for (const name of [
+  'a million sums',
+  'all places of a letter in a long text',
+  'a choice of one field five thousand times',
+])
+  await spend(KNOWN_EXPENSES[name]!);
 
 function spend(expense: Expense): Promise<Answer> {
   return 'query' in expense

@@ -1,18 +1,9 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { buildCollection } from '../../../helpers/build-project.js';
+import { use } from '../../../helpers/use.js';
 import { fill, ROUTE_TABLE } from '../routes-table.js';
-import {
-  asSecret,
-  buildEstate,
-  fire,
-  openStage,
-  outcomeOf,
-  passFor,
-  type Caller,
-  type Estate,
-  type Stage,
-} from '../stage.js';
+import { asSecret, buildEstate, fire, openStage, outcomeOf, passFor } from '../stage.js';
 
 const MIB = 1024 * 1024;
 /**
@@ -21,18 +12,11 @@ const MIB = 1024 * 1024;
  */
 const MAX_MICROSECONDS = 5_000_000;
 
-let stage: Stage;
-let estate: Estate;
-let call: Caller;
-
-beforeAll(async () => {
-  stage = await openStage();
-  estate = await buildEstate(stage);
-  call = asSecret(stage, estate);
-  const fields = [{ name: 'title', type: 'String' } as const, { name: 'free', type: 'Object' } as const];
-  await buildCollection(stage.app, estate.project, { name: 'enforced', fields });
-});
-afterAll(() => stage.close());
+const stage = use(await openStage());
+const estate = await buildEstate(stage);
+const call = asSecret(stage, estate);
+const fields = [{ name: 'title', type: 'String' } as const, { name: 'free', type: 'Object' } as const];
+await buildCollection(stage.app, estate.project, { name: 'enforced', fields });
 
 const times = (count: number, make: (at: number) => string): string =>
   Array.from({ length: count }, (_, at) => make(at)).join(',');

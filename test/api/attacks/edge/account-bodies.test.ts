@@ -1,19 +1,20 @@
 import { createHash } from 'node:crypto';
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { JSON_TYPE, type JsonSchema, ROUTE_LISTS, type Route } from '../../../world/app.js';
 import { changeProject, setSocialProvider } from '../../../world/projects.js';
 import { COUNTERS, SESSIONS } from '../../../world/stored.js';
 import { totpCode } from '../../../world/users.js';
-import { openOidcIssuer, type OidcIssuer } from '../../../helpers/oidc-issuer.js';
+import { openOidcIssuer } from '../../../helpers/oidc-issuer.js';
 import { openRandom } from '../../../helpers/random.js';
 import { openSeed } from '../../../helpers/seed.js';
 import { openAuthenticator, type SoftAuthenticator } from '../../../helpers/soft-authenticator.js';
-import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '../../../helpers/user-client.js';
+import { use } from '../../../helpers/use.js';
+import { bearer, buildEmail, openUserClient, PASSWORD } from '../../../helpers/user-client.js';
 import { spoil, spoilToken } from '../hostile-credentials.js';
 import { HOSTILE_JSON } from '../hostile-values.js';
 import { fill, patternOf, ROUTE_TABLE } from '../routes-table.js';
-import { buildEstate, fire, openStage, outcomeOf, passFor, readEverything, type Estate, type Stage } from '../stage.js';
+import { buildEstate, fire, openStage, outcomeOf, passFor, readEverything } from '../stage.js';
 
 // Every route of accounts that reads a body, by the tables of routes themselves, in a project with every way in: what
 // has not its form is 400, what makes no sense is refused, both by a code that the API's document names there (the
@@ -49,15 +50,6 @@ const ROUTES = ROUTE_LISTS.filter(({ tag }) => ['Users', 'Project users'].includ
   routes.filter(({ body, openBody, ownBody }) => (body ?? openBody ?? ownBody) !== undefined),
 );
 
-let stage: Stage;
-let estate: Estate;
-let issuer: OidcIssuer;
-let client: UserClient;
-let factored: Account;
-let user: Account;
-/** Who has begun to enrol an app a moment ago: nothing stands before what the body says. */
-let enrolling: Account;
-let idToken: { idToken: string; nonce: string };
 const device = openAuthenticator(SITE.rpId, SITE.origin);
 
 interface Account {
@@ -80,40 +72,37 @@ const signing = (): Promise<Challenge> => bodyOf(client.post('/login/passkey/opt
 const registering = ({ token }: Account): Promise<Challenge> =>
   bodyOf(client.post('/passkeys/options', { currentPassword: PASSWORD }, bearer(token)));
 
-beforeAll(async () => {
-  stage = await openStage({ BSVC_ANONYMOUS_RATE_LIMIT: 'off' });
-  estate = await buildEstate(stage);
-  issuer = await openOidcIssuer(`${stage.url}/api/userAuth/social/acme/callback`);
-  const passkeys = { rpId: SITE.rpId, origins: [SITE.origin] };
-  const signIn = { codeLogin: 'signup', mfa: 'optional', anonymous: true, redirects: [HOME], passkeys } as const;
-  estate.project = await changeProject(stage.app, estate.project, { signIn: { ...signIn, redirects: [HOME] } });
-  await setSocialProvider(stage.app, estate.project, {
-    ...{ name: 'acme', issuer: issuer.url, clientId: issuer.clientId, clientSecret: issuer.clientSecret },
-    ...{ appClientIds: [issuer.appClientId], redirectUrls: [HOME], mayBePrivate: true },
-  });
-  client = openUserClient(stage, estate.publishable);
-  const nonce = 'kept by the app';
-  issuer.person = { sub: 'ada', email: 'ada@issuer.example', emailVerified: true };
-  idToken = { idToken: await issuer.idToken(createHash('sha256').update(nonce).digest('hex')), nonce };
-  factored = await buildAccount();
-  const { data } = await bodyOf<{ data: { secret: string } }>(client.post('/mfa/totp', {}, bearer(factored.token)));
-  await client.post('/mfa/totp/confirm', { code: totpCode(data.secret, Date.now()) }, bearer(factored.token));
-  enrolling = await buildAccount();
-  await client.post('/mfa/totp', {}, bearer(enrolling.token));
-  const owner = await buildAccount();
-  await client.post('/passkeys', { response: device.create(await registering(owner)) }, bearer(owner.token));
-  // Whose last proof is older than ten minutes: no change of a way in goes without another.
-  user = await buildAccount();
-  const sessions = stage.app.db.collection<{ userId: ObjectId; authAt?: Date }>(SESSIONS);
-  await sessions.updateOne({ userId: new ObjectId(user.id) }, { $set: { authAt: LONG_AGO } });
-  estate.user = { ...estate.user, accessToken: user.token };
-  const names = { provider: 'acme', session: 'others', email: 'ada@example.test', password: 'a guess' };
-  Object.assign(estate.names, { passkey: 'AA', invite: 'AA', ...names });
+const stage = use(await openStage({ BSVC_ANONYMOUS_RATE_LIMIT: 'off' }));
+const estate = await buildEstate(stage);
+const issuer = use(await openOidcIssuer(`${stage.url}/api/userAuth/social/acme/callback`));
+const passkeys = { rpId: SITE.rpId, origins: [SITE.origin] };
+const signIn = { codeLogin: 'signup', mfa: 'optional', anonymous: true, redirects: [HOME], passkeys } as const;
+estate.project = await changeProject(stage.app, estate.project, { signIn: { ...signIn, redirects: [HOME] } });
+await setSocialProvider(stage.app, estate.project, {
+  ...{ name: 'acme', issuer: issuer.url, clientId: issuer.clientId, clientSecret: issuer.clientSecret },
+  ...{ appClientIds: [issuer.appClientId], redirectUrls: [HOME], mayBePrivate: true },
 });
+const client = openUserClient(stage, estate.publishable);
+const nonce = 'kept by the app';
+issuer.person = { sub: 'ada', email: 'ada@issuer.example', emailVerified: true };
+const idToken = { idToken: await issuer.idToken(createHash('sha256').update(nonce).digest('hex')), nonce };
+const factored = await buildAccount();
+const { data } = await bodyOf<{ data: { secret: string } }>(client.post('/mfa/totp', {}, bearer(factored.token)));
+await client.post('/mfa/totp/confirm', { code: totpCode(data.secret, Date.now()) }, bearer(factored.token));
+/** Who has begun to enrol an app a moment ago: nothing stands before what the body says. */
+const enrolling = await buildAccount();
+await client.post('/mfa/totp', {}, bearer(enrolling.token));
+const owner = await buildAccount();
+await client.post('/passkeys', { response: device.create(await registering(owner)) }, bearer(owner.token));
+// Whose last proof is older than ten minutes: no change of a way in goes without another.
+const user = await buildAccount();
+const sessions = stage.app.db.collection<{ userId: ObjectId; authAt?: Date }>(SESSIONS);
+await sessions.updateOne({ userId: new ObjectId(user.id) }, { $set: { authAt: LONG_AGO } });
+estate.user = { ...estate.user, accessToken: user.token };
+const names = { provider: 'acme', session: 'others', email: 'ada@example.test', password: 'a guess' };
+Object.assign(estate.names, { passkey: 'AA', invite: 'AA', ...names });
 afterAll(async () => {
   expect(({} as Record<string, unknown>).polluted).toBeUndefined();
-  await issuer.close();
-  await stage.close();
 });
 
 /** A body as text, and whether it has the form that the route's schema asks for. */

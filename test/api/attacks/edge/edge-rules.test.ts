@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RateClass } from '../../../world/app.js';
 import { CALLERS, updateProject } from '../../../world/projects.js';
-import { ADMIN_TOKEN, buildEstate, fire, openStage, type Answer, type Estate, type Stage } from '../stage.js';
+import { ADMIN_TOKEN, buildEstate, fire, openStage, type Answer } from '../stage.js';
 import { fill, ROUTE_TABLE, routeOf, type Pass, type RouteRow } from '../routes-table.js';
+import { use } from '../../../helpers/use.js';
 
 const SERVICE_LIMIT = 1_000_000;
 /** What the project's own limits say; of nobody else. */
@@ -10,19 +11,13 @@ const OWN_LIMIT = 777_777;
 const APP = 'https://app.example.test';
 const FOREIGN = 'https://evil.example.test';
 
-let stage: Stage;
-let own: Estate;
-
-beforeAll(async () => {
-  stage = await openStage();
-  own = await buildEstate(stage);
-  await updateProject(stage.app, own.project.name, {
-    allowedDomains: [APP],
-    limits: { requests: OWN_LIMIT, authRequests: OWN_LIMIT },
-  });
-  stage.app.cache.forgetAll(CALLERS);
+const stage = use(await openStage());
+const own = await buildEstate(stage);
+await updateProject(stage.app, own.project.name, {
+  allowedDomains: [APP],
+  limits: { requests: OWN_LIMIT, authRequests: OWN_LIMIT },
 });
-afterAll(() => stage.close());
+stage.app.cache.forgetAll(CALLERS);
 
 const KEY_PASSES: readonly Pass[] = ['a key', 'the secret key', 'the secret key to write', 'an end user'];
 const isOperators = ({ path }: RouteRow): boolean => /^\/(api\/(admin|projects)|metrics)(\/|$)/.test(path);

@@ -1,18 +1,10 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ROUTE_LISTS, buildApiDocument } from '../../../world/app.js';
 import { measureHeldMemory } from '../../../helpers/held-memory.js';
+import { use } from '../../../helpers/use.js';
 import { fillReferences, fuzzOperations, type Carried, type FuzzedRequest } from '../openapi-fuzzer.js';
-import {
-  buildEstate,
-  fire,
-  leaksOf,
-  openStage,
-  readEverything,
-  type Answer,
-  type Estate,
-  type Stage,
-} from '../stage.js';
+import { buildEstate, fire, leaksOf, openStage, readEverything, type Answer, type Estate } from '../stage.js';
 
 /** Requests to each operation. `BSVC_TEST_FUZZ=500 npx vitest run test/api/attacks/edge/fuzz.test.ts` looks longer. */
 const RUNS = Number(process.env.BSVC_TEST_FUZZ ?? 3);
@@ -24,20 +16,13 @@ const SEED = Number(process.env.BSVC_TEST_FUZZ_SEED ?? 20_261_121);
  */
 const MAX_GROWTH_BYTES = 100 * 1024 * 1024;
 
-let stage: Stage;
-let victim: Estate;
 let own: Estate;
-let before: string;
-let heldBefore: number;
 
-beforeAll(async () => {
-  stage = await openStage();
-  victim = await buildEstate(stage);
-  own = await buildEstate(stage, 'pebble');
-  before = await readEverything(stage, victim);
-  heldBefore = measureHeldMemory();
-});
-afterAll(() => stage.close());
+const stage = use(await openStage());
+const victim = await buildEstate(stage);
+own = await buildEstate(stage, 'pebble');
+const before = await readEverything(stage, victim);
+const heldBefore = measureHeldMemory();
 
 function carry(carried: Carried): Record<string, string> {
   const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });

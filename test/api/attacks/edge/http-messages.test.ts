@@ -1,30 +1,24 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningServer, createApi, startServer } from '../../../world/app.js';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createApi, startServer } from '../../../world/app.js';
 import { setSocialProvider, updateProject } from '../../../world/projects.js';
 import { buildCollection, buildProject } from '../../../helpers/build-project.js';
-import { asSecret, buildStranger, fire, openStage, outcomeOf, type Stage, type Stranger } from '../stage.js';
+import { use } from '../../../helpers/use.js';
+import { asSecret, buildStranger, fire, openStage, outcomeOf } from '../stage.js';
 
-let stage: Stage;
-let own: Stranger;
-/** The server as it is in production, with its own answers to what is no HTTP. */
-let server: RunningServer;
-
-beforeAll(async () => {
-  stage = await openStage();
-  own = await buildStranger(stage);
-  await buildCollection(stage.app, own.project, { name: 'things' });
-  await setSocialProvider(stage.app, own.project, {
-    name: 'github',
-    clientId: 'id',
-    clientSecret: 'secret',
-    redirectUrls: ['https://app.example.test/'],
-  });
-  server = await startServer(createApi(stage.app), '127.0.0.1', 0);
+const stage = use(await openStage());
+const own = await buildStranger(stage);
+await buildCollection(stage.app, own.project, { name: 'things' });
+await setSocialProvider(stage.app, own.project, {
+  name: 'github',
+  clientId: 'id',
+  clientSecret: 'secret',
+  redirectUrls: ['https://app.example.test/'],
 });
+/** The server as it is in production, with its own answers to what is no HTTP. */
+const server = await startServer(createApi(stage.app), '127.0.0.1', 0);
 afterAll(async () => {
   await server.stop(0);
-  await stage.close();
 });
 
 interface Reply {

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { CALLERS, PASSES, fill, patternOf, ROUTE_TABLE, type CallerName, type RouteRow } from '../routes-table.js';
-import { ADMIN_TOKEN, buildEstate, fire, listRoutes, openStage, outcomeOf, type Estate, type Stage } from '../stage.js';
+import { ADMIN_TOKEN, buildEstate, fire, listRoutes, openStage, outcomeOf, type Estate } from '../stage.js';
+import { use } from '../../../helpers/use.js';
 
-let stage: Stage;
-let estate: Estate;
-
-beforeAll(async () => {
-  stage = await openStage();
-  estate = await buildEstate(stage);
-});
-afterAll(() => stage.close());
+const stage = use(await openStage());
+const estate = await buildEstate(stage);
 
 function credentialsOf(caller: CallerName, own: Estate): { key?: string; token?: string } {
   switch (caller) {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../../world/app.js';
 import { editCollection } from '../../../world/collections.js';
 import { buildCollection } from '../../../helpers/build-project.js';
+import { use } from '../../../helpers/use.js';
 import { ROUTE_TABLE, fill, patternOf } from '../routes-table.js';
 import {
   asSecret,
@@ -13,44 +14,35 @@ import {
   passFor,
   readEverything,
   type Caller,
-  type Estate,
-  type Stage,
 } from '../stage.js';
 
-let stage: Stage;
-let estate: Estate;
-let asUser: Caller;
-
-beforeAll(async () => {
-  stage = await openStage();
-  estate = await buildEstate(stage);
-  asUser = callerWith(stage, passFor('an end user', estate));
-  const fields = [{ name: 'title', type: 'String' } as const, { name: 'meta', type: 'Object' } as const];
-  const rls = { mode: 'private', ownerField: 'userId' } as const;
-  await buildCollection(stage.app, estate.project, { name: 'enforced', fields, rls });
-  await buildCollection(stage.app, estate.project, { name: 'flexible', rls });
-  const text = (name: string) => ({ name, type: 'String' as const });
-  const members = { name: 'memberships', fields: ['board', 'user'].map(text), rules: 'server-only' as const };
-  await buildCollection(stage.app, estate.project, members);
-  const own = 'doc.userId = user.id';
-  const rules = {
-    read: `${own} or doc.userId in memberships[user = user.id].board`,
-    create: own,
-    update: own,
-    delete: own,
-  };
-  const owner = { ...text('userId'), stamp: 'user.id', fixed: true } as const;
-  await buildCollection(stage.app, estate.project, { name: 'ruled', fields: [...fields, owner], rules });
-  const ruledFlexible = { name: 'ruledFlexible', mode: 'flexible' as const, fields: [owner], rules };
-  await buildCollection(stage.app, estate.project, ruledFlexible);
-  await editCollection(stage.app, estate.project._id, 'users', {
-    addFields: [
-      { name: 'role', type: 'String', default: 'member', protected: true },
-      { name: 'credits', type: 'Object', protected: true },
-    ],
-  });
+const stage = use(await openStage());
+const estate = await buildEstate(stage);
+const asUser = callerWith(stage, passFor('an end user', estate));
+const fields = [{ name: 'title', type: 'String' } as const, { name: 'meta', type: 'Object' } as const];
+const rls = { mode: 'private', ownerField: 'userId' } as const;
+await buildCollection(stage.app, estate.project, { name: 'enforced', fields, rls });
+await buildCollection(stage.app, estate.project, { name: 'flexible', rls });
+const text = (name: string) => ({ name, type: 'String' as const });
+const members = { name: 'memberships', fields: ['board', 'user'].map(text), rules: 'server-only' as const };
+await buildCollection(stage.app, estate.project, members);
+const own = 'doc.userId = user.id';
+const rules = {
+  read: `${own} or doc.userId in memberships[user = user.id].board`,
+  create: own,
+  update: own,
+  delete: own,
+};
+const owner = { ...text('userId'), stamp: 'user.id', fixed: true } as const;
+await buildCollection(stage.app, estate.project, { name: 'ruled', fields: [...fields, owner], rules });
+const ruledFlexible = { name: 'ruledFlexible', mode: 'flexible' as const, fields: [owner], rules };
+await buildCollection(stage.app, estate.project, ruledFlexible);
+await editCollection(stage.app, estate.project._id, 'users', {
+  addFields: [
+    { name: 'role', type: 'String', default: 'member', protected: true },
+    { name: 'credits', type: 'Object', protected: true },
+  ],
 });
-afterAll(() => stage.close());
 
 const SOMEBODY = 'f'.repeat(24);
 

@@ -1,24 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { openRandom } from '../../../helpers/random.js';
 import { drawSome } from '../../../helpers/runs.js';
 import { openSeed } from '../../../helpers/seed.js';
+import { use } from '../../../helpers/use.js';
 import { fill, ROUTE_TABLE, routeOf, type Pass } from '../routes-table.js';
-import { buildEstate, fire, openStage, outcomeOf, passFor, type Answer, type Estate, type Stage } from '../stage.js';
+import { buildEstate, fire, openStage, outcomeOf, passFor, type Answer } from '../stage.js';
 
 /** Every field, route and parameter meets some of the values, each others. */
 const random = openRandom(openSeed('injected operators'));
 const some = <T>(values: readonly T[]): T[] => drawSome(random, values, 5);
 
-let stage: Stage;
-let estate: Estate;
-
-beforeAll(async () => {
-  stage = await openStage();
-  estate = await buildEstate(stage);
-});
+const stage = use(await openStage());
+const estate = await buildEstate(stage);
 afterAll(async () => {
   expect(({} as Record<string, unknown>).polluted).toBeUndefined();
-  await stage.close();
 });
 
 function send(pass: Pass, method: string, path: string, body?: unknown): Promise<Answer> {

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { buildCollection } from '../../../helpers/build-project.js';
+import { use } from '../../../helpers/use.js';
 import { fill, ROUTE_TABLE, type Pass, type RouteRow } from '../routes-table.js';
 import {
   asSecret,
@@ -13,25 +14,16 @@ import {
   readEverything,
   type Answer,
   type Estate,
-  type Stage,
   type Stranger,
 } from '../stage.js';
 
-let stage: Stage;
+const stage = use(await openStage());
 /** The project under attack; every text in it holds the canary. */
-let victim: Estate;
+const victim = await buildEstate(stage);
 /** The attackers' own project, with a token of every sort. */
-let stranger: Stranger;
-let before: string;
-
-beforeAll(async () => {
-  stage = await openStage();
-  victim = await buildEstate(stage);
-  stranger = await buildStranger(stage);
-  await buildCollection(stage.app, stranger.project, { name: 'mine' });
-  before = await readEverything(stage, victim);
-});
-afterAll(() => stage.close());
+const stranger = await buildStranger(stage);
+await buildCollection(stage.app, stranger.project, { name: 'mine' });
+const before = await readEverything(stage, victim);
 
 /** What the strangers carry: each alone or beside something that belongs to the victim but is not enough. */
 const STRANGERS: Record<string, (own: Stranger, other: Estate) => { key?: string; token?: string }> = {

@@ -3,15 +3,16 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { BSON, EJSON } from 'bson';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type JsonSchema, ROUTE_LISTS, type Route } from '../../../world/app.js';
 import { drainJobs } from '../../../world/jobs.js';
 import { backUp } from '../../../world/operators.js';
 import { createKey, declareProject, requireProject, updateProject } from '../../../world/projects.js';
 import { buildOperator } from '../../../helpers/operator-client.js';
+import { use } from '../../../helpers/use.js';
 import { openUserClient } from '../../../helpers/user-client.js';
 import { fill, patternOf, ROUTE_TABLE, type RouteRow } from '../routes-table.js';
-import { ADMIN_TOKEN, buildEstate, EVENT_SECRET, fire, openStage, passFor, type Estate, type Stage } from '../stage.js';
+import { ADMIN_TOKEN, buildEstate, EVENT_SECRET, fire, openStage, passFor } from '../stage.js';
 
 // A secret in every field of every route's body that may hold one, in headers and queries of every route, and those
 // that the service makes itself: afterwards none of them is read anywhere. A field of a new route stands in one of the
@@ -105,33 +106,28 @@ const rowOf = (route: Route): RouteRow => ROUTE_TABLE.find((row) => patternOf(ro
 const fieldsOfBody = ({ body, openBody }: Route): [string, JsonSchema][] => [...fieldsOf(body ?? openBody)];
 const TAKING = ROUTES.filter((route) => fieldsOfBody(route).some(([name]) => Object.hasOwn(SECRETS, name)));
 
-let stage: Stage;
-let estate: Estate;
 /** What was answered to a request that set secrets. */
 const outcomes: Record<string, number> = {};
 
-beforeAll(async () => {
-  stage = await openStage({ BSVC_LOG_LEVEL: 'trace', BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off' });
-  estate = await buildEstate(stage);
-  const signIn = { codeLogin: 'existing', mfa: 'optional', redirects: ['https://shop.example/join'] } as const;
-  estate.project = await updateProject(stage.app, estate.project._id.toHexString(), {
-    signIn: { ...signIn, redirects: [...signIn.redirects] },
-  });
-  const { id } = await buildOperator(stage, 'owner', [estate.project]);
-  Object.assign(estate.names, { operator: id, invite: 'none', passkey: 'none', view: 'none' });
-  for (const [what, value] of [
-    ['admin token', ADMIN_TOKEN],
-    ['secret of mail events', EVENT_SECRET],
-    ['secret key', estate.secret],
-    ['signing secret', estate.names.webhookSecret],
-    ['access token', estate.user.accessToken],
-    ['refresh token', estate.user.refreshToken],
-    ['operator token', estate.operator],
-  ]) {
-    note(what!, value);
-  }
-}, 120_000);
-afterAll(() => stage.close());
+const stage = use(await openStage({ BSVC_LOG_LEVEL: 'trace', BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off' }));
+const estate = await buildEstate(stage);
+const signIn = { codeLogin: 'existing', mfa: 'optional', redirects: ['https://shop.example/join'] } as const;
+estate.project = await updateProject(stage.app, estate.project._id.toHexString(), {
+  signIn: { ...signIn, redirects: [...signIn.redirects] },
+});
+const { id } = await buildOperator(stage, 'owner', [estate.project]);
+Object.assign(estate.names, { operator: id, invite: 'none', passkey: 'none', view: 'none' });
+for (const [what, value] of [
+  ['admin token', ADMIN_TOKEN],
+  ['secret of mail events', EVENT_SECRET],
+  ['secret key', estate.secret],
+  ['signing secret', estate.names.webhookSecret],
+  ['access token', estate.user.accessToken],
+  ['refresh token', estate.user.refreshToken],
+  ['operator token', estate.operator],
+]) {
+  note(what!, value);
+}
 
 /** Values that the service makes: each is shown by the answer that makes it, and by no other. */
 const MADE = /^(value|secret|accessToken|refreshToken|mfaToken|recoveryCodes|ticket|link|mergeToken|token|uri)$/;

@@ -1,27 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningServer, createApi, startServer } from '../../../world/app.js';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createApi, startServer } from '../../../world/app.js';
 import { eventually } from '../../../helpers/eventually.js';
 import { openRandom } from '../../../helpers/random.js';
 import { drawSome } from '../../../helpers/runs.js';
 import { openSeed } from '../../../helpers/seed.js';
+import { use } from '../../../helpers/use.js';
 import { fill, ROUTE_TABLE, type RouteRow } from '../routes-table.js';
-import { buildEstate, openStage, passFor, type Estate, type Stage } from '../stage.js';
+import { buildEstate, openStage, passFor } from '../stage.js';
 
-let stage: Stage;
-let own: Estate;
-let server: RunningServer;
-
-beforeAll(async () => {
-  stage = await openStage();
-  own = await buildEstate(stage);
-  server = await startServer(createApi(stage.app), '127.0.0.1', 0);
-});
+const stage = use(await openStage());
+const own = await buildEstate(stage);
+const server = await startServer(createApi(stage.app), '127.0.0.1', 0);
 afterAll(async () => {
   await server.stop(0);
-  await stage.close();
 });
 
 const JSON_TYPE = 'application/json';

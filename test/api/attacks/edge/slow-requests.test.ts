@@ -1,30 +1,25 @@
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningServer, createApi, startServer } from '../../../world/app.js';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createApi, startServer } from '../../../world/app.js';
 import { eventually } from '../../../helpers/eventually.js';
+import { use } from '../../../helpers/use.js';
 import { fill, ROUTE_TABLE, type RouteRow } from '../routes-table.js';
-import { buildEstate, openStage, passFor, type Estate, type Stage } from '../stage.js';
+import { buildEstate, openStage, passFor } from '../stage.js';
 
 /** Short, so that the test need not wait; only what the client does in between keeps the silence from counting. */
 const PATIENCE = { headersMs: 1_000, requestMs: 2_000, silenceMs: 20_000, stallMs: 1_000, keepAliveMs: 20_000 };
 const DROP_MS = 200;
 
-let stage: Stage;
-let own: Estate;
-let server: RunningServer;
 const sockets: Socket[] = [];
 const dribbles: NodeJS.Timeout[] = [];
 
-beforeAll(async () => {
-  stage = await openStage();
-  own = await buildEstate(stage);
-  server = await startServer(createApi(stage.app), '127.0.0.1', 0, PATIENCE);
-});
+const stage = use(await openStage());
+const own = await buildEstate(stage);
+const server = await startServer(createApi(stage.app), '127.0.0.1', 0, PATIENCE);
 afterAll(async () => {
   for (const dribble of dribbles) clearInterval(dribble);
   for (const socket of sockets) socket.destroy();
   await server.stop(0);
-  await stage.close();
 });
 
 interface Slow {

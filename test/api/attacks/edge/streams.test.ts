@@ -1,13 +1,14 @@
 import type { Socket } from 'node:net';
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { setChanges } from '../../../world/collections.js';
 import { rotateKey, updateProject } from '../../../world/projects.js';
 import { cutOffTokens, signAccessToken } from '../../../world/users.js';
-import { buildCollection, buildProject, type TestProject } from '../../../helpers/build-project.js';
+import { buildCollection, buildProject } from '../../../helpers/build-project.js';
 import { openStreamClient, type StreamCall, type StreamClient } from '../../../helpers/event-stream.js';
-import { openTestApp, type TestApp } from '../../../helpers/open-test-app.js';
+import { openTestApp } from '../../../helpers/open-test-app.js';
+import { useTestApp } from '../../../helpers/use.js';
 
 const USER = new ObjectId().toHexString();
 const ANOTHER = new ObjectId().toHexString();
@@ -17,43 +18,37 @@ const OWN_OR_SHARED = 'doc.userId = user.id or doc.board in members[user = user.
 const MAX_PER_ADDRESS = 30;
 const UNSENT_BYTES = 64 * 1024;
 
-let test: TestApp;
-let owner: TestProject;
-let stranger: TestProject;
 /** Moves the service's clock ahead of the true one. */
 let aheadMs = 0;
 const sockets = new Set<Socket>();
 const open = new Set<StreamClient>();
 
-beforeAll(async () => {
-  test = await openTestApp({
-    clock: { now: () => Date.now() + aheadMs },
-    constants: { streamsPerAddress: MAX_PER_ADDRESS, streams: MAX_PER_ADDRESS + 5 },
-  });
-  test.server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  owner = await buildProject(test.app);
-  stranger = await buildProject(test.app);
-  const rls = { mode: 'private' as const, ownerField: 'userId' };
-  for (const { project } of [owner, stranger]) {
-    for (const name of ['notes', 'letters']) {
-      await buildCollection(test.app, project, { name, mode: 'flexible', rls: name === 'letters' ? rls : null });
-      await setChanges(test.app, project._id, name, { on: true });
-    }
-    const text = (name: string) => ({ name, type: 'String' as const });
-    const fields = ['board', 'user'].map(text);
-    await buildCollection(test.app, project, { name: 'members', fields, rules: 'server-only' });
-    const ruled = { fields: ['board', 'userId', 'a'].map(text), rules: { read: OWN_OR_SHARED } };
-    await buildCollection(test.app, project, { name: 'ruled', ...ruled, changes: { on: true } });
-    await buildCollection(test.app, project, { name: 'unkept', mode: 'flexible' });
-    await setChanges(test.app, project._id, 'unkept', { on: false });
-  }
+const test = await useTestApp({
+  clock: { now: () => Date.now() + aheadMs },
+  constants: { streamsPerAddress: MAX_PER_ADDRESS, streams: MAX_PER_ADDRESS + 5 },
 });
+test.server.on('connection', (socket: Socket) => {
+  sockets.add(socket);
+  socket.once('close', () => sockets.delete(socket));
+});
+const owner = await buildProject(test.app);
+const stranger = await buildProject(test.app);
+const rls = { mode: 'private' as const, ownerField: 'userId' };
+for (const { project } of [owner, stranger]) {
+  for (const name of ['notes', 'letters']) {
+    await buildCollection(test.app, project, { name, mode: 'flexible', rls: name === 'letters' ? rls : null });
+    await setChanges(test.app, project._id, name, { on: true });
+  }
+  const text = (name: string) => ({ name, type: 'String' as const });
+  const fields = ['board', 'user'].map(text);
+  await buildCollection(test.app, project, { name: 'members', fields, rules: 'server-only' });
+  const ruled = { fields: ['board', 'userId', 'a'].map(text), rules: { read: OWN_OR_SHARED } };
+  await buildCollection(test.app, project, { name: 'ruled', ...ruled, changes: { on: true } });
+  await buildCollection(test.app, project, { name: 'unkept', mode: 'flexible' });
+  await setChanges(test.app, project._id, 'unkept', { on: false });
+}
 afterAll(async () => {
   for (const client of open) client.close();
-  await test.close();
 });
 
 const secret = (of = owner): Record<string, string> => ({ 'x-api-key': of.secret });

@@ -1,36 +1,30 @@
 import { createHmac, createSecretKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { findTokenKey } from '../../../../src/features/projects/token-secret.js';
 import { requireProject } from '../../../world/projects.js';
-import { buildCollection, buildProject, type TestProject } from '../../../helpers/build-project.js';
+import { buildCollection, buildProject } from '../../../helpers/build-project.js';
 import { createFakeClock } from '../../../helpers/fake-clock.js';
-import { bearer, openUserClient, PASSWORD, type UserClient } from '../../../helpers/user-client.js';
-import { ADMIN_TOKEN, fire, forgeToken, openStage, outcomeOf, type Answer, type Stage } from '../stage.js';
+import { use } from '../../../helpers/use.js';
+import { bearer, openUserClient, PASSWORD } from '../../../helpers/user-client.js';
+import { ADMIN_TOKEN, fire, forgeToken, openStage, outcomeOf, type Answer } from '../stage.js';
 
 const clock = createFakeClock();
-let stage: Stage;
-let owner: TestProject;
-let other: TestProject;
-let client: UserClient;
 
-beforeAll(async () => {
-  stage = await openStage({}, clock);
-  owner = await buildProject(stage.app);
-  other = await buildProject(stage.app);
-  client = openUserClient(stage, owner.publishable);
-  const rls = { mode: 'private', ownerField: 'userId' } as const;
-  await buildCollection(stage.app, owner.project, { name: 'private', rls });
-  const text = (name: string) => ({ name, type: 'String' as const });
-  const members = { name: 'members', fields: ['board', 'user'].map(text), rules: 'server-only' as const };
-  await buildCollection(stage.app, owner.project, members);
-  const own = 'doc.userId = user.id';
-  await buildCollection(stage.app, owner.project, {
-    name: 'ruled',
-    fields: [...['text', 'board'].map(text), { ...text('userId'), stamp: 'user.id', fixed: true }],
-    rules: { read: `${own} or doc.board in members[user = user.id].board`, create: own },
-  });
+const stage = use(await openStage({}, clock));
+const owner = await buildProject(stage.app);
+const other = await buildProject(stage.app);
+const client = openUserClient(stage, owner.publishable);
+const rls = { mode: 'private', ownerField: 'userId' } as const;
+await buildCollection(stage.app, owner.project, { name: 'private', rls });
+const text = (name: string) => ({ name, type: 'String' as const });
+const members = { name: 'members', fields: ['board', 'user'].map(text), rules: 'server-only' as const };
+await buildCollection(stage.app, owner.project, members);
+const own = 'doc.userId = user.id';
+await buildCollection(stage.app, owner.project, {
+  name: 'ruled',
+  fields: [...['text', 'board'].map(text), { ...text('userId'), stamp: 'user.id', fixed: true }],
+  rules: { read: `${own} or doc.board in members[user = user.id].board`, create: own },
 });
-afterAll(() => stage.close());
 
 interface Session {
   user: { _id: string; email: string };

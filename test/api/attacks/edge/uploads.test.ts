@@ -1,34 +1,17 @@
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { buildProject, type TestProject } from '../../../helpers/build-project.js';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { buildProject } from '../../../helpers/build-project.js';
 import { eventually } from '../../../helpers/eventually.js';
-import { listStoredFiles, openStorageClient, type StorageClient } from '../../../helpers/storage-client.js';
-import {
-  ADMIN_TOKEN,
-  asSecret,
-  callerWith,
-  fire,
-  openStage,
-  outcomeOf,
-  type Answer,
-  type Caller,
-  type Stage,
-} from '../stage.js';
+import { listStoredFiles, openStorageClient } from '../../../helpers/storage-client.js';
+import { use } from '../../../helpers/use.js';
+import { ADMIN_TOKEN, asSecret, callerWith, fire, openStage, outcomeOf, type Answer } from '../stage.js';
 
-let stage: Stage;
-let owner: TestProject;
-let call: Caller;
-let storage: StorageClient;
-
-beforeAll(async () => {
-  stage = await openStage({ BSVC_MAX_FILE: '100kb' });
-  owner = await buildProject(stage.app);
-  call = asSecret(stage, owner);
-  storage = openStorageClient(stage, owner.secret);
-});
-afterAll(() => stage.close());
+const stage = use(await openStage({ BSVC_MAX_FILE: '100kb' }));
+const owner = await buildProject(stage.app);
+const call = asSecret(stage, owner);
+const storage = openStorageClient(stage, owner.secret);
 afterEach(() => call('DELETE', '/api/storage/all'));
 
 const projectId = (): string => owner.project._id.toHexString();

@@ -1,12 +1,12 @@
 import { ObjectId, type Document } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Field } from '../../../world/collections.js';
 import { type Caller, explainList, explainPipeline, userCaller } from '../../../world/documents.js';
 import { signAccessToken } from '../../../world/users.js';
 import { buildCollection, buildProject, placeDocuments } from '../../../helpers/build-project.js';
 import { openStreamClient } from '../../../helpers/event-stream.js';
-import { openTestApp, type TestApp } from '../../../helpers/open-test-app.js';
+import { useTestApp } from '../../../helpers/use.js';
 
 /**
  * Every way to name a field at every place of a pipeline, a list or a subscription: two stores that differ only in what
@@ -39,16 +39,11 @@ interface Store {
   headers: Record<string, string>;
 }
 
-let test: TestApp;
-let stores: [Store, Store];
 const moment = Date.UTC(2020, 0, 1);
 const ids = Array.from({ length: 4 }, () => new ObjectId());
 
-beforeAll(async () => {
-  test = await openTestApp();
-  stores = [await buildStore(VALUE), await buildStore('another value, which is longer')];
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const stores = [await buildStore(VALUE), await buildStore('another value, which is longer')];
 
 async function buildStore(value: string): Promise<Store> {
   const { app } = test;

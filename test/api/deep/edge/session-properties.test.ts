@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
 import { disableUser, enableUser, requireUser, setPassword } from '../../../world/users.js';
-import { buildProject, type TestProject } from '../../../helpers/build-project.js';
+import { buildProject } from '../../../helpers/build-project.js';
 import { createFakeClock } from '../../../helpers/fake-clock.js';
 import { openSeed } from '../../../helpers/seed.js';
-import { openTestApp, type TestApp } from '../../../helpers/open-test-app.js';
-import { bearer, openUserClient, PASSWORD, type UserClient } from '../../../helpers/user-client.js';
+import { useTestApp } from '../../../helpers/use.js';
+import { bearer, openUserClient, PASSWORD } from '../../../helpers/user-client.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -19,19 +19,13 @@ const PROOF_LIFE = 10 * MINUTE;
 const KNOWN = 8;
 
 const clock = createFakeClock();
-let test: TestApp;
-let project: TestProject;
-let client: UserClient;
 let passwords = 0;
 let mostRotations = 0;
 let steppedUp = 0;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-  project = await buildProject(test.app);
-  client = openUserClient(test, project.publishable);
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
+const project = await buildProject(test.app);
+const client = openUserClient(test, project.publishable);
 
 /** What a session should be: all its refresh tokens, when each was replaced, and the newest of its access tokens. */
 interface Family {

@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningServer, createApi, startServer } from '../../../world/app.js';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createApi, startServer } from '../../../world/app.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../../../helpers/build-project.js';
 import { watchEventLoop } from '../../../helpers/event-loop.js';
 import { eventually } from '../../../helpers/eventually.js';
-import { openTestApp, type TestApp } from '../../../helpers/open-test-app.js';
+import { useTestApp } from '../../../helpers/use.js';
 
 const DOCUMENTS = 16;
 const CONNECTIONS = 40;
@@ -24,11 +24,6 @@ const KINDS: readonly [what: string, head: string, body: string][] = [
   ['aggregations', 'POST /api/data/scans/aggregate', '{"pipeline":[{"$limit":15}]}'],
 ];
 
-let test: TestApp;
-let server: RunningServer;
-let greedy: TestProject;
-let other: TestProject;
-
 async function fillProject(): Promise<TestProject> {
   const owner = await buildProject(test.app);
   const scans = await buildCollection(test.app, owner.project, { name: 'scans', mode: 'flexible' });
@@ -41,22 +36,19 @@ async function fillProject(): Promise<TestProject> {
   return owner;
 }
 
-beforeAll(async () => {
-  test = await openTestApp({ constants: { replyBudgetBytes: BUDGET_BYTES }, settings: { BSVC_TRUST_PROXY: '1' } });
-  server = await startServer(createApi(test.app), '127.0.0.1', 0, PATIENCE);
-  other = await fillProject();
-  greedy = await fillProject();
-  // What is loaded and compiled with the first of a kind is not what this is about.
-  for (const [, head, body] of KINDS) {
-    const [method, path] = head.split(' ') as [string, string];
-    const headers = { 'x-api-key': other.secret, 'content-type': 'application/json' };
-    const reply = await fetch(server.url + path, { method, headers, ...(body !== '' && { body }) });
-    expect((await reply.arrayBuffer()).byteLength).toBeGreaterThan(4_000_000);
-  }
-});
+const test = await useTestApp({ constants: { replyBudgetBytes: BUDGET_BYTES }, settings: { BSVC_TRUST_PROXY: '1' } });
+const server = await startServer(createApi(test.app), '127.0.0.1', 0, PATIENCE);
+const other = await fillProject();
+const greedy = await fillProject();
+// What is loaded and compiled with the first of a kind is not what this is about.
+for (const [, head, body] of KINDS) {
+  const [method, path] = head.split(' ') as [string, string];
+  const headers = { 'x-api-key': other.secret, 'content-type': 'application/json' };
+  const reply = await fetch(server.url + path, { method, headers, ...(body !== '' && { body }) });
+  expect((await reply.arrayBuffer()).byteLength).toBeGreaterThan(4_000_000);
+}
 afterAll(async () => {
   await server.stop(0);
-  await test.close();
 });
 
 const get = (owner: TestProject, path: string): Promise<Response> =>
