@@ -16,8 +16,7 @@ import { CALL_ROUTES, SCHEDULE_ROUTES } from './features/hooks/schedule-routes.j
 import { HEALTH_ROUTES } from './features/health/health-routes.js';
 import { rejectWhileRestoring } from './features/health/reject-while-restoring.js';
 import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from './features/mail/mail-routes.js';
-import { PROJECT_INVITE_ROUTES } from './features/management/invite-routes.js';
-import { PROJECT_USER_ROUTES } from './features/management/project-user-routes.js';
+import { PROJECT_INVITE_ROUTES, PROJECT_USER_ROUTES } from './features/management/project-user-routes.js';
 import { ADMIN_ROUTES } from './features/operators/admin-routes.js';
 import { BUCKET_ROUTES } from './features/management/bucket-routes.js';
 import { PROJECT_FILE_ROUTES } from './features/management/file-routes.js';

@@ -1,7 +1,6 @@
 import type { App } from '../../src/app.js';
-import { listProjects } from '../../src/features/projects/list-projects.js';
+import { listProjects, requireProject } from '../../src/features/projects/project-store.js';
 import type { Project } from '../../src/features/projects/project.js';
-import { requireProject } from '../../src/features/projects/project-store.js';
 import { invalid } from '../../src/errors.js';
 import { argument, defineCommandOn, option } from '../shell/command.js';
 import type { Context } from '../shell/context.js';

@@ -1,6 +1,6 @@
 import type { App } from '../../src/app.js';
 import type { Caller } from '../../src/features/access/caller.js';
-import { operatorCaller } from '../../src/features/access/operator-caller.js';
+import { operatorCaller } from '../../src/features/access/operator-access.js';
 import { viewAs } from '../../src/features/management/view-as.js';
 import type { Project } from '../../src/features/projects/project.js';
 import type { User } from '../../src/features/users/user.js';

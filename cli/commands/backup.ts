@@ -1,7 +1,7 @@
 import { fullAddress, openBackupPlace } from '../../src/features/backups/backup-place.js';
 import { keepBackup } from '../../src/features/backups/keep-backup.js';
 import { backUp, type BackupReport } from '../../src/features/store-copies/back-up.js';
-import { filesDamaged } from '../../src/features/store-copies/files-damaged.js';
+import { filesDamaged } from '../../src/features/store-copies/restore-backup.js';
 import { defineCommand, flag, option } from '../shell/command.js';
 import { explainFullDisk } from '../formats/replace-file.js';
 import type { Context } from '../shell/context.js';

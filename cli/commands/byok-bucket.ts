@@ -1,12 +1,12 @@
 import { SOME_ORIGIN, checkBucket } from '../../src/features/files/bucket/check-bucket.js';
-import { presentBucket } from '../../src/features/files/bucket/project-bucket.js';
 import {
+  presentBucket,
   BUCKET_DEFAULTS,
   applyBucketCors,
   clearBucket,
   requireBucket,
   setBucket,
-} from '../../src/features/files/bucket/set-bucket.js';
+} from '../../src/features/files/bucket/project-bucket.js';
 import type { Project } from '../../src/features/projects/project.js';
 import { chooseProject, defineProjectCommand, projectOption } from '../ask/choose-project.js';
 import { defineCommand, flag, list, option, secret } from '../shell/command.js';

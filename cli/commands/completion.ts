@@ -3,8 +3,8 @@ import type { Context } from '../shell/context.js';
 import { UsageError } from '../view/exit.js';
 import { chooseProject, projectOption } from '../ask/choose-project.js';
 import { listCollections } from '../../src/features/collections/list-collections.js';
-import { listOperators } from '../../src/features/operators/list-operators.js';
-import { listProjects } from '../../src/features/projects/list-projects.js';
+import { listOperators } from '../../src/features/operators/manage-operators.js';
+import { listProjects } from '../../src/features/projects/project-store.js';
 
 const SHELLS: Record<string, (tree: Completions) => string> = { bash: bashScript, zsh: zshScript, fish: fishScript };
 const GLOBAL_OPTIONS = ['--json', '--quiet', '--no-color', '--no-input', '--data-dir', '--env-file', '--help'];

@@ -8,14 +8,14 @@ import {
   listAfter,
   MAX_TIMEOUT_MS,
   MIN_TIMEOUT_MS,
-  type NewHook,
   presentAfter,
   presentHook,
   removeAfter,
   removeHook,
+  testHook,
+  type NewHook,
 } from '../../src/features/hooks/change-hooks.js';
 import { runSchedule } from '../../src/features/hooks/change-schedules.js';
-import { testHook } from '../../src/features/hooks/test-hook.js';
 import { setOwnEnv } from '../../src/features/projects/own-code.js';
 import type { Project, ProjectHook } from '../../src/features/projects/project.js';
 import { presentDelivery } from '../../src/features/webhooks/present-webhook.js';

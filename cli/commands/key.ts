@@ -1,7 +1,7 @@
 import type { App } from '../../src/app.js';
 import { parseDuration } from '../../src/config/setting-readers.js';
 import { type NewKey, createKey, revokeKey, rotateKey } from '../../src/features/projects/manage-keys.js';
-import { presentKey } from '../../src/features/projects/present-project.js';
+import { presentKey } from '../../src/features/projects/project-store.js';
 import { KEY_TYPES, type KeyType } from '../../src/features/projects/project.js';
 import { chooseProject, defineProjectCommand, projectOption } from '../ask/choose-project.js';
 import { argument, choice, defineCommand, option } from '../shell/command.js';

@@ -1,10 +1,14 @@
 import { unavailable } from '../../src/errors.js';
-import { sendTestMail } from '../../src/features/mail/sending/send-mail.js';
-import { waitForMail, type MailFate } from '../../src/features/mail/sending/wait-for-mail.js';
+import { sendTestMail, waitForMail, type MailFate } from '../../src/features/mail/sending/send-mail.js';
 import { chooseProject, projectOption, defineProjectCommand } from '../ask/choose-project.js';
 import { defineCommand, flag, option, choice } from '../shell/command.js';
-import { listMailLogs, LOGS_PAGE, MAX_LOGS_PAGE } from '../../src/features/mail/list-mail-logs.js';
-import { MAIL_STATUSES, type MailStatus } from '../../src/features/mail/mail-log.js';
+import {
+  listMailLogs,
+  LOGS_PAGE,
+  MAX_LOGS_PAGE,
+  MAIL_STATUSES,
+  type MailStatus,
+} from '../../src/features/mail/mail-log.js';
 import { presentList } from '../view/present-list.js';
 import { wholeWithin } from '../../src/config/setting-readers.js';
 import { listOutbox } from '../../src/platform/mail-provider/outbox.js';

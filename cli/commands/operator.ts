@@ -2,17 +2,23 @@ import type { App } from '../../src/app.js';
 import { parseDuration } from '../../src/config/setting-readers.js';
 import { AppError, invalid } from '../../src/errors.js';
 import { OPERATOR_ROLES, type Operator } from '../../src/features/access/operator.js';
-import { addOperator, findOperatorByEmail, requireOperatorEmail } from '../../src/features/operators/add-operator.js';
-import { openOperatorSession } from '../../src/features/operators/console-session.js';
-import { listOperators, presentOperator } from '../../src/features/operators/list-operators.js';
 import {
+  addOperator,
+  findOperatorByEmail,
+  requireOperatorEmail,
+  listOperators,
+  presentOperator,
+  removeOperator,
+  requireOperatorNamed,
+} from '../../src/features/operators/manage-operators.js';
+import {
+  openOperatorSession,
   endOperatorSession,
   endOperatorSessions,
   listOperatorSessions,
   presentOperatorSession,
   setOperatorPassword,
 } from '../../src/features/operators/operator-sessions.js';
-import { removeOperator, requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
 import { requireProject } from '../../src/features/projects/project-store.js';
 import { DAY_MS } from '../../src/platform/time/clock.js';
 import { pickOne } from '../ask/choose-project.js';

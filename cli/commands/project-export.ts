@@ -1,8 +1,7 @@
 import { declareProject } from '../../src/features/declaration/declare-project.js';
 import { PROJECTS_FORMAT, type ProjectDeclaration } from '../../src/features/declaration/project-declaration.js';
 import { requireProject } from '../../src/features/projects/project-store.js';
-import { isOwnHandler } from '../../src/features/webhooks/add-webhook.js';
-import { listWebhooks } from '../../src/features/webhooks/list-webhooks.js';
+import { isOwnHandler, listWebhooks } from '../../src/features/webhooks/add-webhook.js';
 import type { Field } from '../../src/features/collections/fields/field.js';
 import { projectArgument } from '../ask/choose-project.js';
 import { presentFieldSpec } from '../ask/present-field-spec.js';

@@ -1,16 +1,23 @@
 import { parseBytes } from '../../src/config/setting-readers.js';
 import { changeProject } from '../../src/features/declaration/plan-projects.js';
-import type { StorageUsage } from '../../src/features/files/measure-storage.js';
+import type { StorageUsage } from '../../src/features/files/list-files.js';
 import { deleteProject } from '../../src/features/management/delete-project.js';
-import { type DatabaseUsage, measureUsage, type Usage } from '../../src/features/management/measure-usage.js';
-import { presentProjectDetails } from '../../src/features/management/present-project-details.js';
+import {
+  measureUsage,
+  presentProjectDetails,
+  type DatabaseUsage,
+  type Usage,
+} from '../../src/features/management/project-details.js';
 import { BYTE_LIMITS, OVERRIDABLE_LIMITS } from '../../src/features/plans/plan-limits.js';
 import { describeProject } from '../../src/features/project-types/described-project.js';
 import { writeBrief } from '../../src/features/project-types/project-brief.js';
 import { createProject } from '../../src/features/projects/create-project.js';
-import { listProjects } from '../../src/features/projects/list-projects.js';
-import { presentProject } from '../../src/features/projects/present-project.js';
-import { findProject, requireProject } from '../../src/features/projects/project-store.js';
+import {
+  listProjects,
+  presentProject,
+  findProject,
+  requireProject,
+} from '../../src/features/projects/project-store.js';
 import { PLAN_NAMES } from '../../src/features/projects/project.js';
 import { CODE_LOGINS, MFA_MODES, type SignInSettings } from '../../src/features/projects/sign-in-settings.js';
 import { TOKEN_ALGORITHMS } from '../../src/platform/secrets/jwt.js';

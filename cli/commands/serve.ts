@@ -4,7 +4,7 @@ import { createApi } from '../../src/api.js';
 import type { Config } from '../../src/config/config.js';
 import { removeStaleFiles } from '../doctor/remove-stale-files.js';
 import type { CreatedProject } from '../../src/features/projects/create-project.js';
-import { listProjects } from '../../src/features/projects/list-projects.js';
+import { listProjects } from '../../src/features/projects/project-store.js';
 import { startSeries } from '../../src/features/series/series.js';
 import { offerStatus } from '../../src/features/series/status.js';
 import { admission } from '../../src/http/admission/admission.js';

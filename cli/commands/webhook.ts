@@ -1,7 +1,12 @@
 import type { App } from '../../src/app.js';
 import { wholeWithin } from '../../src/config/setting-readers.js';
 import type { Project } from '../../src/features/projects/project.js';
-import { addWebhook, listAbsentCollections, parseTargetUrl } from '../../src/features/webhooks/add-webhook.js';
+import {
+  addWebhook,
+  listAbsentCollections,
+  parseTargetUrl,
+  listWebhooks,
+} from '../../src/features/webhooks/add-webhook.js';
 import type { Delivery } from '../../src/features/webhooks/deliveries/delivery.js';
 import {
   DEFAULT_DELIVERIES,
@@ -10,14 +15,10 @@ import {
   countDeliveries,
   listDeliveries,
 } from '../../src/features/webhooks/deliveries/list-deliveries.js';
-import { replayDelivery } from '../../src/features/webhooks/deliveries/replay-delivery.js';
-import { testWebhook } from '../../src/features/webhooks/deliveries/test-webhook.js';
-import { editWebhook } from '../../src/features/webhooks/edit-webhook.js';
-import { listWebhooks } from '../../src/features/webhooks/list-webhooks.js';
+import { replayDelivery, testWebhook } from '../../src/features/webhooks/deliveries/try-again.js';
+import { editWebhook, removeWebhook } from '../../src/features/webhooks/edit-webhook.js';
 import { presentDelivery, presentWebhook } from '../../src/features/webhooks/present-webhook.js';
-import { removeWebhook } from '../../src/features/webhooks/remove-webhook.js';
-import { rotateSecret } from '../../src/features/webhooks/webhook-store.js';
-import type { Webhook } from '../../src/features/webhooks/webhook.js';
+import { rotateSecret, type Webhook } from '../../src/features/webhooks/webhook-store.js';
 import { chooseProject, defineProjectCommand, projectOption } from '../ask/choose-project.js';
 import { argument, choice, defineCommand, flag, list, option } from '../shell/command.js';
 import type { Context } from '../shell/context.js';

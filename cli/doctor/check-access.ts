@@ -1,6 +1,6 @@
 import type { App } from '../../src/app.js';
 import { listExposed, type Exposed } from '../../src/features/management/list-exposed.js';
-import { listProjects } from '../../src/features/projects/list-projects.js';
+import { listProjects } from '../../src/features/projects/project-store.js';
 import { countOf } from '../view/present-amount.js';
 import { passed, type CheckResult } from './check.js';
 

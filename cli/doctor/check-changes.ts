@@ -1,7 +1,7 @@
 import type { App } from '../../src/app.js';
 import { collectionStore } from '../../src/features/collections/collection-store.js';
 import { listBoundedLogs } from '../../src/features/changes/log-bound.js';
-import { listProjects } from '../../src/features/projects/list-projects.js';
+import { listProjects } from '../../src/features/projects/project-store.js';
 import { DAY_MS } from '../../src/platform/time/clock.js';
 import { countOf, presentBytes } from '../view/present-amount.js';
 import { passed, type CheckResult } from './check.js';

@@ -3,7 +3,7 @@ import { listCollections } from '../../src/features/collections/list-collections
 import { namedSets, rulesOf } from '../../src/features/collections/rules/collection-rules.js';
 import { reviewRules } from '../../src/features/collections/rules/review-rules.js';
 import { documentPaths } from '../../src/features/collections/rules/rule.js';
-import { listProjects } from '../../src/features/projects/list-projects.js';
+import { listProjects } from '../../src/features/projects/project-store.js';
 import { countOf } from '../view/present-amount.js';
 import { failed, passed, type CheckResult } from './check.js';
 

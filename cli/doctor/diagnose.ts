@@ -9,12 +9,12 @@ import {
   listMissingIndexes,
 } from '../../src/features/collections/indexes/document-indexes.js';
 import { recountStorage } from '../../src/features/files/recount-storage.js';
-import { listProjects } from '../../src/features/projects/list-projects.js';
+import { listProjects } from '../../src/features/projects/project-store.js';
 import { findMigrationStatus, rejectNewerStore } from '../../src/migrations/migrate.js';
 import { rejectHalfStore } from '../../src/migrations/require-migrated.js';
 import { ENCRYPTED_PLACES } from '../../src/features/store-copies/rotate-secrets.js';
 import { placeCollections, type EncryptedField, type EncryptedPlace } from '../../src/platform/secrets/reencrypt.js';
-import { requireSecretKey } from '../../src/platform/secrets/require-secret-key.js';
+import { requireSecretKey } from '../../src/platform/secrets/master-key.js';
 import { requireEncryptionKeys } from '../../src/platform/secrets/encryption-keys.js';
 import { failed, passed, unreachable, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { PubSub } from './processes/pub-sub.js';
+import type { PubSub } from './processes/hints.js';
 
 /** Answers are kept this long after they were asked for: a change by another process is seen within a second. */
 const MAX_AGE_MS = 500;

@@ -3,7 +3,7 @@ import type { Response } from 'supertest';
 import { drainJobs, listOutbox } from '../world/jobs.js';
 import { updateProject } from '../world/projects.js';
 import { countMailTo } from '../../src/features/users/codes/mail-allowance.js';
-import { identityStore } from '../../src/features/users/accounts/linked-identity.js';
+import { identityStore } from '../../src/features/users/accounts/sign-in-methods.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';

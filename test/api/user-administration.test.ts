@@ -4,7 +4,7 @@ import { requireCollection } from '../world/collections.js';
 import { drainJobs } from '../world/jobs.js';
 import { removeDocumentRecord, sessionStore } from '../world/stored.js';
 import { requireUser } from '../world/users.js';
-import { finishDeletionLater } from '../../src/features/users/accounts/finish-user-deletion.job.js';
+import { finishDeletionLater } from '../../src/features/users/accounts/delete-user.js';
 import { buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { useTestApp } from '../helpers/use.js';

@@ -2,7 +2,7 @@ import supertest from 'supertest';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Collection } from '../world/collections.js';
 import { changeDocumentRecord } from '../world/stored.js';
-import { relayWaiting } from '../../src/features/webhooks/outbox/relay-waiting.js';
+import { relayWaiting } from '../../src/features/webhooks/outbox/relay-outbox.js';
 import { findObjectId } from '../../src/platform/ids.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';

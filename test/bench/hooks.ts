@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { openApp, type App } from '../../src/app.js';
 import { loadConfig } from '../../src/config/config.js';
 import { addCollection } from '../../src/features/collections/add-collection.js';
-import { operatorCaller } from '../../src/features/access/operator-caller.js';
+import { operatorCaller } from '../../src/features/access/operator-access.js';
 import { askBefore } from '../../src/features/hooks/before-calls.js';
 import { addHook } from '../../src/features/hooks/change-hooks.js';
 import type { Project } from '../../src/features/projects/project.js';

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { applyBucketCors } from '../../src/features/files/bucket/set-bucket.js';
+import { applyBucketCors } from '../../src/features/files/bucket/project-bucket.js';
 import { requireProject, setBucket, updateProject } from '../world/projects.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { CHROMIUM, openInBrowser } from '../helpers/chromium.js';

@@ -1,7 +1,7 @@
 import type { App } from '../../src/app.js';
 import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 import { deliveryStore, type Delivery } from '../../src/features/webhooks/deliveries/delivery.js';
-import type { Webhook } from '../../src/features/webhooks/webhook.js';
+import type { Webhook } from '../../src/features/webhooks/webhook-store.js';
 import type { Project } from '../../src/features/projects/project.js';
 import { drainJobs } from '../../src/worker.js';
 

@@ -8,7 +8,7 @@ import { loadConfig } from '../../src/config/config.js';
 import { keepBackup, openConfiguredPlace } from '../../src/features/backups/keep-backup.js';
 import { setChanges } from '../../src/features/changes/set-changes.js';
 import { setTemplate } from '../../src/features/mail/mail-template.js';
-import { addOperator } from '../../src/features/operators/add-operator.js';
+import { addOperator } from '../../src/features/operators/manage-operators.js';
 import type { Project } from '../../src/features/projects/project.js';
 import { startSeries } from '../../src/features/series/series.js';
 import { signUp } from '../../src/features/users/sign-up.js';

@@ -1,7 +1,7 @@
 import supertest, { type Test } from 'supertest';
-import { addOperator } from '../../src/features/operators/add-operator.js';
+import { addOperator } from '../../src/features/operators/manage-operators.js';
 import type { OperatorRole } from '../../src/features/access/operator.js';
-import { openOperatorSession } from '../../src/features/operators/console-session.js';
+import { openOperatorSession } from '../../src/features/operators/operator-sessions.js';
 import type { Project } from '../../src/features/projects/project.js';
 import type { TestApp } from './open-test-app.js';
 

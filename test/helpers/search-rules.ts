@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { userCaller } from '../../src/features/access/operator-caller.js';
+import { userCaller } from '../../src/features/access/operator-access.js';
 import { admitsDocument } from '../../src/features/access/rules/explain-rule.js';
 import { requireCollection } from '../../src/features/collections/collection-store.js';
 import { storedDocuments } from './build-project.js';

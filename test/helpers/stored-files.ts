@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { App } from '../../src/app.js';
 import { objectOf, type FileRecord, fileStore, filesOf } from '../../src/features/files/file.js';
-import { measureStorage } from '../../src/features/files/measure-storage.js';
+import { measureStorage } from '../../src/features/files/list-files.js';
 import type { Project } from '../../src/features/projects/project.js';
 import { listStoredFiles } from './storage-client.js';
 

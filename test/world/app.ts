@@ -3,7 +3,7 @@
 export { PACKAGE_ROOT, readPackageFile } from '../../src/package.js';
 export { PROJECT_ROUTES } from '../../src/features/management/project-routes.js';
 export { PROVIDER_OPERATIONS } from '../../src/features/mail/provider-routes.js';
-export { OPERATOR_PREFIX } from '../../src/features/mail/mail-operation.js';
+export { OPERATOR_PREFIX } from '../../src/features/mail/provider-routes.js';
 export { GUIDES, GUIDES_PREFIX } from '../../src/features/reference/guides.js';
 export type { GuideSection } from '../../src/features/reference/reference-files.js';
 export { type App, openApp } from '../../src/app.js';

@@ -17,7 +17,7 @@ export { trashDocument, deleteDocument } from '../../src/features/documents/writ
 export { recoverDocument } from '../../src/features/documents/write/recover-document.js';
 export { requireWriteTarget, type WriteTarget } from '../../src/features/documents/write/write-target.js';
 export { type StoredDocument, visibleDocuments } from '../../src/features/documents/store/document.js';
-export { userCaller, operatorCaller } from '../../src/features/access/operator-caller.js';
+export { userCaller, operatorCaller } from '../../src/features/access/operator-access.js';
 export type { Caller } from '../../src/features/access/caller.js';
 export { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
 export { purgeTrash, removeExpiredDocuments } from '../../src/features/documents/bulk/remove-old-documents.job.js';

@@ -10,14 +10,14 @@ export {
 } from '../../src/features/hooks/change-hooks.js';
 export { listCalls } from '../../src/features/hooks/call-log.js';
 export { setOwnEnv } from '../../src/features/projects/own-code.js';
-export { testHook } from '../../src/features/hooks/test-hook.js';
+export { testHook } from '../../src/features/hooks/change-hooks.js';
 export {
   addSchedule,
   removeSchedule,
   runSchedule,
   type NewSchedule,
 } from '../../src/features/hooks/change-schedules.js';
-export { readDueTimes } from '../../src/features/hooks/due-times.js';
+export { readDueTimes } from '../../src/features/hooks/schedule.js';
 export { replanSchedules, startDueRuns } from '../../src/features/hooks/run-schedules.js';
 export { listSchedules, scheduleStore } from '../../src/features/hooks/schedule.js';
 export { planCall } from '../../src/features/hooks/single-calls.js';

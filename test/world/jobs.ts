@@ -12,5 +12,5 @@ export type { JobRecord } from '../../src/platform/jobs/job.js';
 export { sweepUploads } from '../../src/features/files/uploads/sweep-uploads.job.js';
 export { runBackupJob } from '../../src/features/backups/run-backup.job.js';
 export { checkBackupJob } from '../../src/features/backups/check-backup.job.js';
-export { removeAnonymousUsersJob } from '../../src/features/users/accounts/remove-anonymous-users.job.js';
+export { removeAnonymousUsersJob } from '../../src/features/users/accounts/delete-user.js';
 export { trimChangesJob } from '../../src/features/changes/trim-changes.job.js';

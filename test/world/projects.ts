@@ -7,7 +7,7 @@ export { updateProject } from '../../src/features/projects/update-project.js';
 export { requireProject, CALLERS } from '../../src/features/projects/project-store.js';
 export { createProject } from '../../src/features/projects/create-project.js';
 export { createKey, revokeKey, rotateKey } from '../../src/features/projects/manage-keys.js';
-export { presentKey } from '../../src/features/projects/present-project.js';
+export { presentKey } from '../../src/features/projects/project-store.js';
 export type { SignInSettings } from '../../src/features/projects/sign-in-settings.js';
 export { changeProject } from '../../src/features/declaration/plan-projects.js';
 export { declareProject } from '../../src/features/declaration/declare-project.js';
@@ -19,10 +19,10 @@ export {
   removeSocialProvider,
   socialProviderStore,
 } from '../../src/features/users/social/social-provider.js';
-export { setBucket } from '../../src/features/files/bucket/set-bucket.js';
-export { measureStorage } from '../../src/features/files/measure-storage.js';
-export { rotateTokenSecret } from '../../src/features/projects/rotate-token-secret.js';
+export { setBucket } from '../../src/features/files/bucket/project-bucket.js';
+export { measureStorage } from '../../src/features/files/list-files.js';
+export { rotateTokenSecret } from '../../src/features/projects/token-secret.js';
 export { sendMail, sendTestMail } from '../../src/features/mail/sending/send-mail.js';
 export { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 export { deleteProject } from '../../src/features/management/delete-project.js';
-export { testWebhook } from '../../src/features/webhooks/deliveries/test-webhook.js';
+export { testWebhook } from '../../src/features/webhooks/deliveries/try-again.js';

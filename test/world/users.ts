@@ -3,11 +3,11 @@
 export { changeUser } from '../../src/features/users/accounts/change-user.js';
 export { deleteUser } from '../../src/features/users/accounts/delete-user.js';
 export { updateProfile } from '../../src/features/users/profile/update-profile.js';
-export { acceptInvite } from '../../src/features/users/invites/accept-invite.js';
+export { acceptInvite } from '../../src/features/users/invites/invite.js';
 export { signAccessToken } from '../../src/features/access/sign-access-token.js';
 export { signUp } from '../../src/features/users/sign-up.js';
 export { requireUser, findUser } from '../../src/features/users/user-store.js';
-export { disableUser, enableUser } from '../../src/features/users/accounts/disable-user.js';
-export { setPassword } from '../../src/features/users/accounts/set-password.js';
+export { disableUser, enableUser } from '../../src/features/users/accounts/change-user.js';
+export { setPassword } from '../../src/features/users/accounts/password.js';
 export { totpCode } from '../../src/features/users/factors/totp.js';
 export { cutOffTokens } from '../../src/features/access/token-cutoff.js';

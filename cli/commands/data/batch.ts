@@ -1,4 +1,4 @@
-import { operatorCaller } from '../../../src/features/access/operator-caller.js';
+import { operatorCaller } from '../../../src/features/access/operator-access.js';
 import { readOperations } from '../../../src/features/documents/batch/batch-routes.js';
 import { runBatch, tryBatch } from '../../../src/features/documents/batch/run-batch.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';

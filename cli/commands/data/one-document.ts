@@ -1,6 +1,6 @@
 import type { App } from '../../../src/app.js';
 import { forbidden, invalid } from '../../../src/errors.js';
-import { operatorCaller } from '../../../src/features/access/operator-caller.js';
+import { operatorCaller } from '../../../src/features/access/operator-access.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { requireWriteTarget, type WriteTarget } from '../../../src/features/documents/write/write-target.js';
 import type { Project } from '../../../src/features/projects/project.js';

@@ -1,5 +1,5 @@
 import type { App } from '../../../src/app.js';
-import { operatorCaller } from '../../../src/features/access/operator-caller.js';
+import { operatorCaller } from '../../../src/features/access/operator-access.js';
 import { aggregateDocuments, explainPipeline } from '../../../src/features/documents/read/aggregate-documents.js';
 import { readEncoded } from '../../../src/features/documents/reply/encoded-reply.js';
 import type { Collection } from '../../../src/features/collections/collection.js';

@@ -1,5 +1,5 @@
 import { parseDuration } from '../../../src/config/setting-readers.js';
-import { rotateTokenSecret } from '../../../src/features/projects/rotate-token-secret.js';
+import { rotateTokenSecret } from '../../../src/features/projects/token-secret.js';
 import { rotateSecrets } from '../../../src/features/store-copies/rotate-secrets.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, option } from '../../shell/command.js';

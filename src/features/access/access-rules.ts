@@ -9,7 +9,7 @@ import { admitsAnyone, admitsNobody, documentPaths, type Rule } from '../collect
 import { USERS } from '../collections/users-collection.js';
 import type { Caller } from './caller.js';
 import { readAttributes } from './rules/caller-attributes.js';
-import { answerQuestions, openWriterSets, type AskSet, type SetAnswers } from './rules/caller-sets.js';
+import { answerQuestions, openWriterSets, type AskSet, type SetAnswers } from './rules/access-sets.js';
 import {
   admitsNothing,
   compileRule,

@@ -1,5 +1,5 @@
 import type { App } from '../../app.js';
-import { readTicks } from '../../platform/jobs/next-tick.js';
+import { readTicks } from '../../platform/jobs/schedules.js';
 import { fullAddress } from './backup-place.js';
 import { backupStore, type BackupRecord } from './keep-backup.js';
 

@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
 import type { JobDefinition } from '../../platform/jobs/job.js';
 import type { Schedule } from '../../platform/jobs/schedules.js';
-import { filesDamaged, isDamageReport } from '../store-copies/files-damaged.js';
+import { filesDamaged, isDamageReport } from '../store-copies/restore-backup.js';
 import { keepBackup, openConfiguredPlace } from './keep-backup.js';
 
 /**

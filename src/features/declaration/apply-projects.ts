@@ -1,14 +1,13 @@
 import type { App } from '../../app.js';
 import type { ChangeOptions } from '../collections/change-collection.js';
 import { applyDeclared } from '../changes/apply-declared.js';
-import { clearBucket, setBucket } from '../files/bucket/set-bucket.js';
+import { clearBucket, setBucket } from '../files/bucket/project-bucket.js';
 import { removeTemplate, setTemplate } from '../mail/mail-template.js';
 import { createProject } from '../projects/create-project.js';
 import type { Project } from '../projects/project.js';
 import { removeSocialProvider, setSocialProvider } from '../users/social/social-provider.js';
 import { addWebhook } from '../webhooks/add-webhook.js';
-import { editWebhook } from '../webhooks/edit-webhook.js';
-import { removeWebhook } from '../webhooks/remove-webhook.js';
+import { editWebhook, removeWebhook } from '../webhooks/edit-webhook.js';
 import type { BucketChange } from './plan-accounts.js';
 import { changeProject, type ProjectPlan, type TemplateChange } from './plan-projects.js';
 import { applyHook, applyOwnCode } from './plan-hooks.js';

@@ -11,8 +11,7 @@ import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
 import { signInOf, tokenAlgorithmOf } from '../projects/sign-in-settings.js';
 import { listSocialProviders, openClientSecret, providerSettings } from '../users/social/social-provider.js';
-import { isOwnHandler } from '../webhooks/add-webhook.js';
-import { listWebhooks } from '../webhooks/list-webhooks.js';
+import { isOwnHandler, listWebhooks } from '../webhooks/add-webhook.js';
 import { declareHooks } from './plan-hooks.js';
 import { declareSchedules } from './plan-schedules.js';
 import {

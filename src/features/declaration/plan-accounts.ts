@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { App } from '../../app.js';
 import type { BucketAccess } from '../../platform/object-store/s3-client.js';
-import { findBucketAccess } from '../files/bucket/project-bucket.js';
-import { BUCKET_DEFAULTS, readBucketAccess } from '../files/bucket/set-bucket.js';
+import { findBucketAccess, BUCKET_DEFAULTS, readBucketAccess } from '../files/bucket/project-bucket.js';
 import { findByokKey, findProjectWebhookSecret, type MailSettings } from '../mail/project-mail.js';
 import type { Project } from '../projects/project.js';
 import {

@@ -17,7 +17,7 @@ import {
   saveProjectChanges,
   type ProjectChanges,
 } from '../projects/update-project.js';
-import { listWebhooks } from '../webhooks/list-webhooks.js';
+import { listWebhooks } from '../webhooks/add-webhook.js';
 import { namedCollections } from '../webhooks/webhook-event.js';
 import { compareMailAccount, planBucket, type BucketChange } from './plan-accounts.js';
 import { planHooks, type HookChange, type OwnCodeChange } from './plan-hooks.js';

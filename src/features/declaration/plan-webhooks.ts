@@ -1,8 +1,7 @@
 import { invalid } from '../../errors.js';
 import { isOwnHandler } from '../webhooks/add-webhook.js';
 import { parseEvents } from '../webhooks/webhook-event.js';
-import type { Webhook } from '../webhooks/webhook.js';
-import { checkHeaders } from '../webhooks/webhook-target.js';
+import { checkHeaders, type Webhook } from '../webhooks/webhook-store.js';
 import { type WebhookDeclaration, resolveSecret, type FindSecret } from './project-declaration.js';
 
 /** A webhook as it is declared, with the values of its headers. */

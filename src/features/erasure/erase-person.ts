@@ -14,7 +14,7 @@ import { fileStore } from '../files/file.js';
 import { mailLogStore } from '../mail/mail-log.js';
 import type { Project } from '../projects/project.js';
 import { deleteUser } from '../users/accounts/delete-user.js';
-import { disableUser } from '../users/accounts/disable-user.js';
+import { disableUser } from '../users/accounts/change-user.js';
 import type { User } from '../users/user.js';
 
 const BATCH = 200;

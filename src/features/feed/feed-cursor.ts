@@ -2,12 +2,7 @@ import { EJSON, type Document } from 'bson';
 import { LRUCache } from 'lru-cache';
 import { expired, invalid, type AppError } from '../../errors.js';
 import type { SecretBox } from '../../platform/secrets/secret-box.js';
-import {
-  MAX_TOKEN_CHARACTERS,
-  openToken,
-  createSignedToken,
-  type TokenForm,
-} from '../../platform/secrets/signed-token.js';
+import { MAX_TOKEN_CHARACTERS, openToken, createSignedToken, type TokenForm } from '../../platform/secrets/jwt.js';
 import type { Collection } from '../collections/collection.js';
 import type { LogPosition } from '../changes/change-log.js';
 import { digest } from './feed-query.js';

@@ -1,5 +1,7 @@
-import { EJSON, type Document } from 'bson';
 import type { App } from '../../app.js';
+import type { Collection } from '../collections/collection.js';
+import { relayWaiting } from '../webhooks/outbox/relay-outbox.js';
+import { EJSON, type Document } from 'bson';
 import { AppError } from '../../errors.js';
 import { visibilityNeedsAccount } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
@@ -7,7 +9,6 @@ import { NOTHING } from '../access/rules/compile-rule.js';
 import type { ChangeLog, FoundChange, LogPosition } from '../changes/change-log.js';
 import { openChangeLog } from '../changes/open-change-log.js';
 import { requireChanges } from '../changes/set-changes.js';
-import type { Collection } from '../collections/collection.js';
 import { rulesOf } from '../collections/rules/collection-rules.js';
 import { openPopulated, populateFrom, type PopulatedCollection } from '../documents/read/populate-documents.js';
 import { decodeStored } from '../documents/reply/encode-document.js';
@@ -17,7 +18,12 @@ import type { ReplySize } from '../documents/reply/reply-size.js';
 import { selectFields, widest } from '../documents/reply/select-fields.js';
 import { cursorExpired } from './feed-cursor.js';
 import { digest, type FeedQuery, type PopulatedChange } from './feed-query.js';
-import { prepareRead } from './prepare-read.js';
+
+/** Prepares the reading of a log, so that a page is never behind a list. */
+export async function prepareRead(app: App, collection: Collection): Promise<void> {
+  // What was written before this moment must be in the log.
+  if (!app.db.changeLogs) await relayWaiting(app, collection);
+}
 
 /** A collection that followed documents refer to, and the log of its changes. */
 export interface FollowedRef extends PopulatedCollection {

@@ -27,10 +27,10 @@ import {
   openRefs,
   readRefNews,
   referringFilter,
+  prepareRead,
   type FollowedRefs,
   type RefNews,
 } from './populating.js';
-import { prepareRead } from './prepare-read.js';
 import type { WindowPart } from './window-order.js';
 
 /** A page holds no more of documents, but for one that alone is larger. */

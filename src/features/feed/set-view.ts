@@ -16,7 +16,7 @@ import { openChangeLog } from '../changes/open-change-log.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { documentsName, type Collection } from '../collections/collection.js';
 import type { Literal, Rule } from '../collections/rules/rule.js';
-import { tooManyMemberships } from '../access/rules/caller-sets.js';
+import { tooManyMemberships } from '../access/rules/access-sets.js';
 import { cursorExpired, type FeedPosition, type SetPosition } from './feed-cursor.js';
 
 /** A set of the caller that decides what is shown, and the log of its collection. */

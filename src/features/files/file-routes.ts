@@ -26,12 +26,11 @@ import {
 } from './attached/attach-file.js';
 import { listReadable, MAX_ATTACHED } from './attached/list-attached.js';
 import { linkFile, linkFiles } from './attached/link-files.js';
-import { CONTENT_TYPE } from './content-type.js';
+import { CONTENT_TYPE } from './file.js';
 import { deleteAllFiles, deleteFile } from './delete-file.js';
 import { presentFile } from './list-files.js';
 import { confirmUpload } from './uploads/confirm-upload.js';
-import { requestUpload } from './uploads/request-upload.js';
-import type { SeenBy } from './uploads/new-file.js';
+import { requestUpload, type SeenBy } from './uploads/request-upload.js';
 import { receiveUpload, UPLOAD_ERRORS } from './uploads/receive-upload.js';
 import { DELETES_UPLOADS_DESCRIPTION, UPLOADS_DESCRIPTION } from '../access/describe-access.js';
 

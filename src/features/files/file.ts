@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Binary, type ObjectId } from 'bson';
-import { type StoredBytes, DamagedFileError, readChecked } from '../../platform/object-store/block-sums.js';
+import { DamagedFileError, readChecked, type StoredBytes } from '../../platform/object-store/block-sums.js';
 import type { App } from '../../app.js';
 import { unavailable, missing, type AppError } from '../../errors.js';
 import type { LocalStore } from '../../platform/object-store/local-store.js';
@@ -223,4 +223,25 @@ export async function findFile(app: Pick<App, 'db'>, projectId: ObjectId, path: 
 /** 404, without telling whether the path ever existed. */
 export function fileMissing(): AppError {
   return missing('FILE_NOT_FOUND', 'There is no file at this path');
+}
+
+/** A media type that can be sent as a header, with up to four parameters such as `charset=utf-8` or `codecs="opus"`. */
+export const CONTENT_TYPE =
+  /^[A-Za-z0-9][\w.+-]{0,60}\/[A-Za-z0-9][\w.+-]{0,100}( ?; ?[A-Za-z][\w-]{0,30}=([\w.+:-]{1,60}|"[\w .,+:-]{1,60}")){0,4}$/;
+
+export const UNKNOWN_TYPE = 'application/octet-stream';
+
+export function isContentType(text: string): boolean {
+  return CONTENT_TYPE.test(text);
+}
+
+const SHOWN =
+  /^(image\/(png|jpeg|gif|webp|avif|apng|bmp|tiff|heic|heif|x-icon|vnd\.microsoft\.icon)|audio\/[\w.+-]+|video\/[\w.+-]+|application\/pdf|text\/plain)$/;
+
+/**
+ * True if a browser may show files of this type; all others, above all those that carry scripts (html, svg, xml), are
+ * only saved (decisions.md 6).
+ */
+export function isShownInline(contentType: string): boolean {
+  return SHOWN.test(contentType.split(';')[0]!.trim().toLowerCase());
 }

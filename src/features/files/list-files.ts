@@ -6,14 +6,18 @@ import type { Project } from '../projects/project.js';
 import {
   providerOf,
   visibilityOf,
-  type FileRecord,
   objectOf,
-  type Provider,
-  type Visibility,
   openPlace,
   fileStore,
   findFile,
+  filesOf,
+  type FileRecord,
+  type Provider,
+  type Visibility,
 } from './file.js';
+import { object, oneOf, orNull, WHOLE, type TypeOf } from '../../platform/schema/schema.js';
+import { findLimit } from '../plans/plan-limits.js';
+import { usageStore } from './usage-store.js';
 
 interface PresentedFile {
   path: string;
@@ -43,7 +47,7 @@ export async function presentFile(
 export const FILES_PAGE = 50;
 export const MAX_FILES_PAGE = 200;
 
-export interface FilesQuery {
+interface FilesQuery {
   limit: number;
   /** Path of a file: answers those before it. */
   before?: string;
@@ -98,5 +102,28 @@ export async function presentListedFile(app: App, project: Project, file: FileRe
     attachedTo: file.attachedTo?.id.toHexString() ?? null,
     uploadedBy: file.uploadedBy ?? null,
     createdAt: file.createdAt.toISOString(),
+  };
+}
+
+export const STORAGE_USAGE = object(
+  {
+    files: WHOLE,
+    /** Bytes charged to the quota; files in the project's own bucket are not. */
+    bytes: WHOLE,
+    limit: { ...orNull(WHOLE), description: 'null means unlimited.' },
+    provider: oneOf('internal', 'external'),
+  },
+  'StorageUsage',
+);
+export type StorageUsage = TypeOf<typeof STORAGE_USAGE>;
+
+/** A project's use of its storage, beside its limit. */
+export async function measureStorage(app: App, project: Project): Promise<StorageUsage> {
+  const usage = await usageStore(app).findOne({ _id: project._id });
+  return {
+    files: await fileStore(app).countDocuments({ ...filesOf(project._id), state: 'confirmed' }),
+    bytes: usage?.bytes ?? 0,
+    limit: findLimit(project, 'storage'),
+    provider: project.storage?.bucket ? 'external' : 'internal',
   };
 }

@@ -4,14 +4,16 @@ import { conflict, invalid } from '../../errors.js';
 import { maskAddress } from '../../platform/secrets/mask-address.js';
 import type { Project, ProjectHook } from '../projects/project.js';
 import { changeProjectList } from '../projects/project-store.js';
-import { addWebhook, isOwnHandler, requireTargetUrl } from '../webhooks/add-webhook.js';
+import { addWebhook, isOwnHandler, requireTargetUrl, listWebhooks } from '../webhooks/add-webhook.js';
 import { generateWebhookSecret } from '../webhooks/deliveries/sign-delivery.js';
-import { listWebhooks } from '../webhooks/list-webhooks.js';
-import { removeWebhook } from '../webhooks/remove-webhook.js';
-import type { Webhook } from '../webhooks/webhook.js';
+import { removeWebhook } from '../webhooks/edit-webhook.js';
+import type { Webhook } from '../webhooks/webhook-store.js';
 import { removeCalls } from './call-log.js';
 import { requireOwnFile } from '../projects/own-code.js';
 import { findHook, noHook, openHandler, requireHookEvent, encryptHandler, type HandlerTarget } from './hook.js';
+import { randomUUID } from 'node:crypto';
+import { readAnswer } from './before-calls.js';
+import { callHandler, HandlerFailure } from './call-handler.js';
 
 export const MIN_TIMEOUT_MS = 500;
 export const MAX_TIMEOUT_MS = 10_000;
@@ -28,7 +30,7 @@ export interface NewHook {
   ifNotExists?: boolean;
 }
 
-export interface AddedHook {
+interface AddedHook {
   hook: ProjectHook;
   /** Signs the calls; shown once. Null where nothing is signed, or the hook was there already. */
   secret: string | null;
@@ -185,4 +187,40 @@ export function presentHook(app: App, { _id }: Project, hook: ProjectHook, full 
     timeoutMs: hook.timeoutMs,
     createdAt: hook.createdAt.toISOString(),
   };
+}
+
+/**
+ * Calls the hook of an event once with a document that is not stored, and answers what it says, or why that is no
+ * answer. 404 without a hook.
+ */
+export async function testHook(
+  app: App,
+  project: Project,
+  event: string,
+  document: Record<string, unknown>,
+): Promise<{ answer: unknown; error: string | null }> {
+  if (event.startsWith('after.')) {
+    throw invalid(
+      'INVALID_EVENTS',
+      'What hears of an event is tried with a real one: bsvc webhook replay sends it again',
+    );
+  }
+  const hook = findHook(project, event);
+  if (!hook) throw noHook(event);
+  const caller = { userId: null, roles: [], ip: null };
+  const call = {
+    ...{ projectId: project._id, ownerId: hook.id, id: `call_${randomUUID()}`, event, timeoutMs: hook.timeoutMs },
+    ...{ depth: 1, target: openHandler(app, project._id, hook) },
+    body: JSON.stringify({ event, test: true, caller, document, idempotencyKey: null }),
+  };
+  try {
+    const answer = await callHandler(app, call, (json) => {
+      readAnswer(json, 1, true);
+      return json;
+    });
+    return { answer, error: null };
+  } catch (error) {
+    if (!(error instanceof HandlerFailure)) throw error;
+    return { answer: error.answer, error: error.message };
+  }
 }

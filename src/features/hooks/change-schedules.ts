@@ -6,10 +6,16 @@ import { maskAddress } from '../../platform/secrets/mask-address.js';
 import type { Project } from '../projects/project.js';
 import { removeCalls } from './call-log.js';
 import { newTarget } from './change-hooks.js';
-import { readDueTimes } from './due-times.js';
+import {
+  readDueTimes,
+  changeSchedule,
+  requireSchedule,
+  scheduleStore,
+  type Repetition,
+  type ScheduledCall,
+} from './schedule.js';
 import { openHandler, encryptHandler } from './hook.js';
 import { callSchedule, findDueTime } from './run-schedules.js';
-import { changeSchedule, requireSchedule, scheduleStore, type Repetition, type ScheduledCall } from './schedule.js';
 
 const MAX_SCHEDULES = 100;
 const NAME = /^[A-Za-z0-9][\w-]{0,63}$/;

@@ -19,9 +19,8 @@ import type { Project } from '../projects/project.js';
 import { presentDelivery } from '../webhooks/present-webhook.js';
 import { DELIVERY } from '../webhooks/webhook-routes.js';
 import { listCalls } from './call-log.js';
-import { addHook, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS, presentHook, removeHook } from './change-hooks.js';
+import { addHook, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS, presentHook, removeHook, testHook } from './change-hooks.js';
 import { findHook, noHook } from './hook.js';
-import { testHook } from './test-hook.js';
 
 /** A handler in the project's folder: which folder that is, the command line alone says. */
 export const OWN_FILE = text({

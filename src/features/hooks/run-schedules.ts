@@ -6,9 +6,8 @@ import { putJob } from '../../platform/jobs/job-queue.js';
 import { projectStore } from '../projects/project-store.js';
 import { SCHEDULED_CALLS } from '../projects/own-code.js';
 import { callHandler, HandlerFailure } from './call-handler.js';
-import { readDueTimes } from './due-times.js';
+import { readDueTimes, changeSchedule, laterThan, scheduleStore, type ScheduledCall } from './schedule.js';
 import { openHandler, type HandlerCall } from './hook.js';
-import { changeSchedule, laterThan, scheduleStore, type ScheduledCall } from './schedule.js';
 
 /** A run so late is one that was missed. */
 const MISSED_MS = 60_000;

@@ -1,13 +1,18 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { storeOf } from '../../platform/database/store-of.js';
-import { ID, object, oneOf, orNull, TEXT, type TypeOf } from '../../platform/schema/schema.js';
+import { ID, object, oneOf, orNull, TEXT, arrayOf, type TypeOf } from '../../platform/schema/schema.js';
 import type { EncryptedPlace } from '../../platform/secrets/reencrypt.js';
 import { requireRoomFor } from '../quota/database-quota.js';
 import { serviceRecordBytes, sizeClass } from '../quota/service-records.js';
 import type { OutgoingMail, SendOutcome } from '../../platform/mail-provider/mail-provider.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
 import { refundMailQuota, commitMailQuota } from './sending/mail-quota.js';
+import { missing } from '../../errors.js';
+import { findObjectId } from '../../platform/ids.js';
+import type { Project } from '../projects/project.js';
+import { chooseProvider } from './project-mail.js';
+import { findInOutbox } from '../../platform/mail-provider/outbox.js';
 
 /** rest-api.md 2.8 */
 export const MAIL_STATUSES = ['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed'] as const;
@@ -115,7 +120,7 @@ export async function requireRoomForMails(app: App, projectId: ObjectId, logs: r
 }
 
 /** A log as clients see it. */
-export function presentMailLog(log: MailLog) {
+function presentMailLog(log: MailLog) {
   return {
     id: log._id.toHexString(),
     providerEmailId: log.providerEmailId,
@@ -195,4 +200,73 @@ export async function closeMail(app: App, log: MailLog): Promise<void> {
     await advanceLog(app, { _id: log._id }, status, { ...(reason !== null && { reason }) });
   }
   await commitMailQuota(app, log.projectId, [log._id]);
+}
+
+export const LOGS_PAGE = 50;
+export const MAX_LOGS_PAGE = 200;
+
+interface MailLogQuery {
+  page?: number;
+  limit?: number;
+  status?: MailStatus;
+  /** Only those to this address. */
+  to?: string;
+}
+
+/** The latest logs of a project by `sentAt`, newest first (rest-api.md 4.4, 8). */
+export async function listMailLogs(
+  app: App,
+  project: Project,
+  { page = 1, limit = LOGS_PAGE, status, to }: MailLogQuery = {},
+) {
+  const filter = {
+    projectId: project._id,
+    ...(status !== undefined && { status }),
+    ...(to !== undefined && { to }),
+  };
+  const [logs, total] = await Promise.all([
+    mailLogStore(app)
+      .find(filter, { projection: { encryptedMail: 0 } })
+      .sort({ sentAt: -1, _id: -1 })
+      .skip((page - 1) * limit)
+      .limit(limit)
+      .toArray(),
+    mailLogStore(app).countDocuments(filter),
+  ]);
+  return { items: logs.map(presentMailLog), total, page, limit };
+}
+
+/**
+ * A log by the provider's id (or ours, while it has none) with what the provider says now. 404 for another project's.
+ */
+export async function readLiveStatus(app: App, project: Project, id: string) {
+  const own = findObjectId(id);
+  const log = await mailLogStore(app).findOne(
+    { projectId: project._id, $or: [{ providerEmailId: id }, ...(own ? [{ _id: own }] : [])] },
+    { projection: { encryptedMail: 0 } },
+  );
+  if (!log) throw missing('NOT_FOUND', 'There is no email log with this id');
+  const live = log.providerEmailId ? await chooseProvider(app, project).provider.findStatus(log.providerEmailId) : null;
+  return { dbLog: presentMailLog(log), last_event: live?.lastEvent ?? log.status, providerStatus: live?.raw ?? null };
+}
+
+export const MAIL_TEXT = object(
+  { from: TEXT, to: arrayOf(TEXT), subject: TEXT, text: orNull(TEXT), html: orNull(TEXT) },
+  'MailText',
+);
+
+/**
+ * The mail of a log: while it is pending, or permanently if the outbox keeps mails instead of sending them. 404
+ * EMAIL_NOT_FOUND, and MAIL_TEXT_GONE for one that has left the house.
+ */
+export async function readMailContent(app: App, project: Project, id: string): Promise<TypeOf<typeof MAIL_TEXT>> {
+  const _id = findObjectId(id);
+  const log = _id && (await mailLogStore(app).findOne({ _id, projectId: project._id }));
+  if (!log) throw missing('EMAIL_NOT_FOUND', 'There is no email with this id');
+  const mail = log.encryptedMail
+    ? decryptMail(app, log._id, log.encryptedMail)
+    : await findInOutbox(app, log._id.toHexString());
+  if (!mail) throw missing('MAIL_TEXT_GONE', 'The email was sent. Its text is no longer stored');
+  const { from, to, subject, text = null, html = null } = mail;
+  return { from, to, subject, text, html };
 }

@@ -30,11 +30,17 @@ import {
 } from '../../platform/schema/schema.js';
 import { SECRET_KEY } from '../access/key-access.js';
 import { projectOwner } from '../access/operator-access.js';
-import { listMailLogs, LOGS_PAGE, MAX_LOGS_PAGE, readLiveStatus } from './list-mail-logs.js';
-import { MAIL_TEXT, readMailContent } from './mail-content.js';
-import { MAIL_STATUSES, TEMPLATE_USED } from './mail-log.js';
-import { mailOperation, OPERATOR_PREFIX } from './mail-operation.js';
-import { PROVIDER_IDS, PROVIDER_OPERATIONS } from './provider-routes.js';
+import {
+  listMailLogs,
+  LOGS_PAGE,
+  MAX_LOGS_PAGE,
+  readLiveStatus,
+  MAIL_TEXT,
+  readMailContent,
+  MAIL_STATUSES,
+  TEMPLATE_USED,
+} from './mail-log.js';
+import { mailOperation, OPERATOR_PREFIX, PROVIDER_IDS, PROVIDER_OPERATIONS } from './provider-routes.js';
 import { ADDRESS, MAIL, MAIL_BATCH, readBatch, readMailRequest } from './read-mail.js';
 import { receiveMailEvent, type SignedEvent } from './receive-mail-event.js';
 import { sendBatchIdempotently, sendMailIdempotently } from './sending/idempotent-send.js';

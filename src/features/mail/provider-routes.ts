@@ -1,9 +1,60 @@
-import { ok } from '../../http/routes/route.js';
-import type { Parameters, RouteErrors } from '../../http/routes/route.js';
+import {
+  readRequestLine,
+  ok,
+  type Answer,
+  type Parameters,
+  type PathOf,
+  type RequestLine,
+  type Route,
+  type RouteDefinition,
+  type RouteErrors,
+} from '../../http/routes/route.js';
+import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { SECRET_KEY } from '../access/key-access.js';
+import type { Project } from '../projects/project.js';
 import { ANYTHING, text } from '../../platform/schema/schema.js';
 import * as audiences from './audiences.js';
-import * as broadcasts from './broadcasts.js';
-import { mailOperation } from './mail-operation.js';
+
+const KEY_PREFIX = '/api/mail';
+export const OPERATOR_PREFIX = '/api/projects/:projectId/mail';
+
+/** One thing to do with a project's mail as two routes: by the project's secret key and by an operator's token. */
+interface MailOperation {
+  byKey: Route;
+  byOperator: Route;
+}
+
+type Definition<Path extends string, Query extends Parameters, Body, A extends Answer | readonly Answer[]> = Omit<
+  RouteDefinition<Path, { project: Project }, Query, Body, A>,
+  'access'
+>;
+
+/**
+ * The two routes of an operation, whose `path` is below either prefix. `action` is what the audit log calls it when an
+ * operator does it; absent = it changes nothing.
+ */
+export function mailOperation<
+  const Line extends RequestLine,
+  const Query extends Parameters,
+  Body,
+  const A extends Answer | readonly Answer[],
+>(
+  line: Line,
+  { action, ...definition }: Definition<PathOf<Line>, Query, Body, A> & { action?: string },
+): MailOperation {
+  const { method, path } = readRequestLine(line);
+  const { id } = definition;
+  return {
+    byKey: { ...definition, method, path: KEY_PREFIX + path, access: SECRET_KEY },
+    byOperator: {
+      ...definition,
+      method,
+      id: `${id}OfProject`,
+      path: OPERATOR_PREFIX + path,
+      access: action === undefined ? PROJECT_OPERATOR : projectOwner(action),
+    },
+  };
+}
 
 const PROVIDER_ID = {
   description: 'Id at the email provider',
@@ -86,40 +137,40 @@ export const PROVIDER_OPERATIONS = [
     id: 'createBroadcast',
     summary: 'Create a draft broadcast, or schedule it with `scheduledAt`',
     action: 'mail broadcast create',
-    body: broadcasts.NEW_BROADCAST,
+    body: audiences.NEW_BROADCAST,
     example: { audienceId: 'aud_1', subject: 'News', html: '<p>News</p>' },
     ...BY_PROVIDER,
     errors: { ...WITH_QUOTA, 400: ['INVALID_MAIL', 'SENDER_MISSING'] },
-    handle: ({ app, project, body }) => broadcasts.createBroadcast(app, project, body),
+    handle: ({ app, project, body }) => audiences.createBroadcast(app, project, body),
   }),
   mailOperation('POST /broadcasts/:id/send', {
     id: 'sendBroadcast',
     summary: 'Send a broadcast, now or at `scheduledAt`',
     action: 'mail broadcast send',
-    body: broadcasts.BROADCAST_SENDING,
+    body: audiences.BROADCAST_SENDING,
     bodyIsOptional: true,
     example: {},
     ...BY_PROVIDER,
     errors: WITH_QUOTA,
-    handle: ({ app, project, params, body }) => broadcasts.sendBroadcast(app, project, params.id, body),
+    handle: ({ app, project, params, body }) => audiences.sendBroadcast(app, project, params.id, body),
   }),
   mailOperation('GET /broadcasts', {
     id: 'listBroadcasts',
     summary: 'List broadcasts',
     ...BY_PROVIDER,
-    handle: ({ app, project }) => broadcasts.listBroadcasts(app, project),
+    handle: ({ app, project }) => audiences.listBroadcasts(app, project),
   }),
   mailOperation('GET /broadcasts/:id', {
     id: 'getBroadcast',
     summary: 'Get a broadcast',
     ...BY_PROVIDER,
-    handle: ({ app, project, params }) => broadcasts.getBroadcast(app, project, params.id),
+    handle: ({ app, project, params }) => audiences.getBroadcast(app, project, params.id),
   }),
   mailOperation('DELETE /broadcasts/:id', {
     id: 'deleteBroadcast',
     summary: 'Delete a broadcast',
     action: 'mail broadcast delete',
     ...BY_PROVIDER,
-    handle: ({ app, project, params }) => broadcasts.deleteBroadcast(app, project, params.id),
+    handle: ({ app, project, params }) => audiences.deleteBroadcast(app, project, params.id),
   }),
 ];

@@ -2,8 +2,14 @@ import { ok, route, say, type RouteList } from '../../http/routes/route.js';
 import { anyOf, arrayOf, FLAG, MOMENT, NULL, object, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { checkBucket, SOME_ORIGIN } from '../files/bucket/check-bucket.js';
-import { presentBucket } from '../files/bucket/project-bucket.js';
-import { applyBucketCors, BUCKET_DEFAULTS, clearBucket, requireBucket, setBucket } from '../files/bucket/set-bucket.js';
+import {
+  presentBucket,
+  applyBucketCors,
+  BUCKET_DEFAULTS,
+  clearBucket,
+  requireBucket,
+  setBucket,
+} from '../files/bucket/project-bucket.js';
 
 const SETTING = text({ maxLength: 2048 });
 

@@ -11,8 +11,14 @@ import { arrayOf, ID, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '.
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { ownAddress } from '../access/own-origin.js';
 import { DELETE_FILE, UPLOAD_FILE, UPLOADED_FILE } from '../files/file-routes.js';
-import { FILES_PAGE, listProjectFiles, MAX_FILES_PAGE, presentListedFile } from '../files/list-files.js';
-import { measureStorage, STORAGE_USAGE } from '../files/measure-storage.js';
+import {
+  FILES_PAGE,
+  listProjectFiles,
+  MAX_FILES_PAGE,
+  presentListedFile,
+  measureStorage,
+  STORAGE_USAGE,
+} from '../files/list-files.js';
 
 const PATH = text({ minLength: 1, maxLength: 1024 });
 export const FILE_FIELDS = {

@@ -4,7 +4,7 @@ import { FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT } from '../../platf
 import { parseDuration } from '../../config/setting-readers.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { createKey, revokeKey, rotateKey, type NewKey } from '../projects/manage-keys.js';
-import { presentKey } from '../projects/present-project.js';
+import { presentKey } from '../projects/project-store.js';
 import { MAX_KEY_NAME, KEY_TYPES } from '../projects/project.js';
 
 const TYPE = oneOf(...KEY_TYPES);

@@ -22,15 +22,13 @@ import { LIMITS_SCHEMA } from '../declaration/project-declaration.js';
 import { recountStorage } from '../files/recount-storage.js';
 import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import { createProject } from '../projects/create-project.js';
-import { listProjects } from '../projects/list-projects.js';
-import { presentProject } from '../projects/present-project.js';
+import { listProjects, presentProject } from '../projects/project-store.js';
 import { PLAN_NAMES } from '../projects/project.js';
 import { SIGN_IN, SIGN_IN_CHANGES } from '../projects/sign-in-settings.js';
-import { rotateTokenSecret } from '../projects/rotate-token-secret.js';
+import { rotateTokenSecret } from '../projects/token-secret.js';
 import { deleteProject } from './delete-project.js';
 import { GRACE } from './key-routes.js';
-import { measureUsage, USAGE } from './measure-usage.js';
-import { presentProjectDetails } from './present-project-details.js';
+import { measureUsage, USAGE, presentProjectDetails } from './project-details.js';
 
 const PLAN = oneOf(...PLAN_NAMES);
 const FIELDS = {

@@ -1,6 +1,5 @@
 import { withHooks } from '../access/describe-access.js';
 import {
-  type Access,
   cappedParameter,
   done,
   listOf,
@@ -11,19 +10,20 @@ import {
   pageOf,
   parameter,
   route,
-  type RouteList,
   wholeList,
+  type Access,
+  type RouteList,
 } from '../../http/routes/route.js';
 import { object, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
-import { type InProject, PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { PROJECT_OPERATOR, projectOwner, type InProject } from '../access/operator-access.js';
 import { requireProven, type Recording } from '../access/require-operator.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { USERS } from '../collections/users-collection.js';
-import { ACCOUNT, IDENTITY, NEW_PASSWORD, SESSION } from '../users/accounts/describe-user.js';
-import { listIdentities, presentIdentity } from '../users/accounts/linked-identity.js';
+import { ACCOUNT, IDENTITY, NEW_PASSWORD, SESSION } from '../users/accounts/present-user.js';
+import { listIdentities, presentIdentity } from '../users/accounts/sign-in-methods.js';
 import { listUsers, presentAccount } from '../users/accounts/list-users.js';
 import { changesTrust } from '../users/accounts/new-user.js';
-import { setPassword } from '../users/accounts/set-password.js';
+import { setPassword } from '../users/accounts/password.js';
 import {
   CREATE_USER,
   DELETE_USER,
@@ -35,9 +35,10 @@ import {
   SET_ROLES,
   UPDATE_USER,
 } from '../users/administration-routes.js';
-import { endSession, listSessions, presentSession } from '../users/sessions/list-sessions.js';
+import { endSession, listSessions, presentSession } from '../users/sessions/end-sessions.js';
 import type { User } from '../users/user.js';
 import { requireUser } from '../users/user-store.js';
+import { LIST_INVITES, SEND_INVITE, WITHDRAW_INVITE } from '../users/invite-routes.js';
 
 const USERS_PAGE = 50;
 const MAX_USERS_PAGE = 200;
@@ -180,5 +181,26 @@ export const PROJECT_USER_ROUTES: RouteList = {
         return { ended: await endSession(app, project, user, params.session) };
       },
     }),
+  ],
+};
+
+const isTrusting = ({ roles, set }: Record<string, unknown>): boolean =>
+  set !== undefined || (Array.isArray(roles) && roles.length > 0);
+
+/** Invitations of a project, for operators: the same that the project's server sends (accounts.md 4). */
+export const PROJECT_INVITE_ROUTES: RouteList = {
+  prefix: '/api/projects/:projectId/invites',
+  tag: 'Project users',
+  rate: 'operator',
+  params: { invite: naming('Id of the invitation', 'INVITE_NOT_FOUND') },
+  routes: [
+    mountedAt('GET /api/projects/:projectId/invites', LIST_INVITES, PROJECT_OPERATOR),
+    mountedAt(
+      'POST /api/projects/:projectId/invites',
+      SEND_INVITE,
+      projectOwner('user create', { asksPassword: isTrusting }),
+      { command: 'user create --invite' },
+    ),
+    mountedAt('DELETE /api/projects/:projectId/invites/:invite', WITHDRAW_INVITE, projectOwner('user create')),
   ],
 };

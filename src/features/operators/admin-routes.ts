@@ -21,7 +21,7 @@ import { listActs, presentAct } from '../audit/audit-log.js';
 import { findProject } from '../projects/project-store.js';
 import { OPERATOR_ACCOUNT_ROUTES } from './operator-routes.js';
 import { OPERATOR_SESSION_ROUTES } from './session-routes.js';
-import { requireOwnAccount } from './own-account.js';
+import { requireOwnAccount } from './log-in-operator.js';
 import { operatorStore, type Operator, type SavedView } from '../access/operator.js';
 
 type Own = Pick<Operator, '_id'>;

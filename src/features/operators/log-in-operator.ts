@@ -1,13 +1,27 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { unauthenticated } from '../../errors.js';
+import { unauthenticated, forbidden } from '../../errors.js';
 import { OPERATORS_TENANT } from '../../http/admission/tenants.js';
 import type { PasswordWork } from '../../platform/secrets/password.js';
-import { hashOperatorToken, operatorSessionStore, operatorStore, type Operator } from '../access/operator.js';
+import {
+  hashOperatorToken,
+  operatorSessionStore,
+  operatorStore,
+  type Operator,
+  type OperatorSession,
+  type SignedInOperator,
+} from '../access/operator.js';
 import { finishAuditEntry, withAuditEntry, startAuditEntry, type NewAuditEntry } from '../audit/audit-log.js';
 import { loginLock } from '../users/sessions/login-lock.js';
-import { findOperatorByEmail } from './add-operator.js';
-import { openOperatorSession, type OpenedSession } from './console-session.js';
+import { findOperatorByEmail } from './manage-operators.js';
+import {
+  openOperatorSession,
+  endOperatorSessions,
+  storeOperatorPassword,
+  type OpenedSession,
+} from './operator-sessions.js';
+import type { ActingOperator } from '../access/require-operator.js';
+import { requireNewPassword } from '../users/credentials.js';
 
 /** The purpose of a password. */
 interface Purpose {
@@ -25,7 +39,7 @@ const SIGN_IN: Purpose = { countedAs: new ObjectId('0'.repeat(24)), action: 'ope
  * Of those who have signed in: their guesses do not keep the operator from signing in elsewhere, nor do strangers'
  * failed sign-ins keep the operator from confirming.
  */
-export const OWN_PASSWORD = new ObjectId('0'.repeat(23) + '1');
+const OWN_PASSWORD = new ObjectId('0'.repeat(23) + '1');
 
 /** Operators' sessions do not note where they were opened; one who is locked out gets a token on the command line. */
 const noneKnown = (): Promise<boolean> => Promise.resolve(false);
@@ -74,7 +88,7 @@ async function requireStillConfirmed(
 }
 
 /** The operator whose password it is; refuses as logInOperator does. */
-export async function proveOperator(
+async function proveOperator(
   app: App,
   input: { email: string; password: string },
   { ip, requestId, gone }: Asking,
@@ -105,4 +119,57 @@ async function recordFailure(app: App, tried: NewAuditEntry): Promise<void> {
   if (!(await app.limits.consume('recorded failures of operators', RECORDED)).allowed) return;
   const act = await startAuditEntry(app, tried);
   await finishAuditEntry(app, act, { code: 'INVALID_CREDENTIALS', input: act.input });
+}
+
+/** The signed-in operator; 403 NOT_SIGNED_IN for BSVC_ADMIN_TOKEN. */
+export function requireOwnAccount({ signedIn }: ActingOperator): SignedInOperator {
+  if (!signedIn) {
+    throw forbidden('NOT_SIGNED_IN', 'This needs a signed-in operator, not BSVC_ADMIN_TOKEN');
+  }
+  return signedIn;
+}
+
+/**
+ * Notes that the operator of a session has given the password again. 401 INVALID_CREDENTIALS; 423 after five in a row,
+ * counted apart from failed sign-ins; 503 when too many sign-ins wait.
+ */
+export async function confirmOperator(
+  app: App,
+  { operator, session }: SignedInOperator,
+  password: string,
+  asking: Asking,
+): Promise<void> {
+  const purpose = { countedAs: OWN_PASSWORD, action: 'operator confirm', refusal: 'The password is not right' };
+  await proveOperator(app, { email: operator.email, password }, asking, purpose);
+  const confirmedAt = new Date(app.clock.now());
+  await operatorSessionStore(app).updateOne({ _id: session._id }, { $set: { confirmedAt } });
+}
+
+/**
+ * Gives an operator a new password, who says the current one, and ends all other sessions of theirs. 400 for no good
+ * one, 401 INVALID_CREDENTIALS, whose failures count as those of confirmOperator; 503 when too many sign-ins wait.
+ */
+export async function changeOwnPassword(
+  app: App,
+  { operator, session }: SignedInOperator,
+  { currentPassword, newPassword }: { currentPassword: string; newPassword: string },
+  asking: Asking,
+): Promise<void> {
+  requireNewPassword(newPassword, 'newPassword');
+  const credentials = { email: operator.email, password: currentPassword };
+  const purpose = { countedAs: OWN_PASSWORD, action: null, refusal: 'The current password is not right' };
+  await proveOperator(app, credentials, asking, purpose);
+  await storeOperatorPassword(app, operator, newPassword);
+  await endOperatorSessions(app, operator, { but: session });
+}
+
+/** A session as its operator sees it; nothing of it opens anything. */
+export function presentOwnSession(session: OperatorSession, current: OperatorSession) {
+  return {
+    createdAt: session.createdAt.toISOString(),
+    expiresAt: session.expiresAt.toISOString(),
+    usedAt: session.usedAt?.toISOString() ?? null,
+    console: session.isConsole === true,
+    current: session._id === current._id,
+  };
 }

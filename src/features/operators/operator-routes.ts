@@ -13,11 +13,15 @@ import {
 import type { ActingOperator } from '../access/require-operator.js';
 import { requireProject } from '../projects/project-store.js';
 import type { Project } from '../projects/project.js';
-import { EMAIL, NEW_PASSWORD } from '../users/accounts/describe-user.js';
-import { addOperator } from './add-operator.js';
-import { listOperators, presentOperator } from './list-operators.js';
+import { EMAIL, NEW_PASSWORD } from '../users/accounts/present-user.js';
+import {
+  addOperator,
+  listOperators,
+  presentOperator,
+  removeOperator,
+  requireOperatorNamed,
+} from './manage-operators.js';
 import { setOperatorPassword } from './operator-sessions.js';
-import { removeOperator, requireOperatorNamed } from './remove-operator.js';
 
 const ROLE = oneOf(...OPERATOR_ROLES);
 const OPERATOR_SCHEMA = object(

@@ -18,11 +18,16 @@ import { actedBy } from '../access/require-operator.js';
 import { withAuditEntry } from '../audit/audit-log.js';
 import { rejectUnsafeValue } from '../documents/store/unsafe-values.js';
 import { normaliseEmail } from '../users/credentials.js';
-import { openByLink, type OpenedSession } from './console-session.js';
-import { presentOperator } from './list-operators.js';
-import { logInOperator, type Asking } from './log-in-operator.js';
-import { endOperatorSessions, listOperatorSessions } from './operator-sessions.js';
-import { changeOwnPassword, confirmOperator, presentOwnSession, requireOwnAccount } from './own-account.js';
+import { openByLink, endOperatorSessions, listOperatorSessions, type OpenedSession } from './operator-sessions.js';
+import { presentOperator } from './manage-operators.js';
+import {
+  logInOperator,
+  changeOwnPassword,
+  confirmOperator,
+  presentOwnSession,
+  requireOwnAccount,
+  type Asking,
+} from './log-in-operator.js';
 
 const ROLE = oneOf(...OPERATOR_ROLES);
 const PROJECTS = { ...orNull(arrayOf(ID)), description: 'Ids of the operator’s projects; null means all.' };

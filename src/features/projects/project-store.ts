@@ -4,8 +4,9 @@ import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { findObjectId } from '../../platform/ids.js';
-import type { ApiKey, Project } from './project.js';
+import { isLiveKey, type ApiKey, type Project } from './project.js';
 import { cacheRegion } from '../../platform/cache.js';
+import { signInOf } from './sign-in-settings.js';
 
 /** A live key with its project, as requests share them. */
 export interface KeyOwner {
@@ -80,4 +81,38 @@ export async function updateProjectRecord(app: App, id: ObjectId, change: Projec
   if (!updated) throw projectGone();
   app.cache.forgetAll(CALLERS);
   return updated;
+}
+
+/** All active projects by name. */
+export function listProjects(app: Pick<App, 'db'>): Promise<Project[]> {
+  return projectStore(app).find({ state: 'active' }).sort({ name: 1 }).toArray();
+}
+
+/** A project as HTTP and command line show it: never keys' hashes or encrypted secrets. */
+export function presentProject(project: Project) {
+  return {
+    id: project._id.toHexString(),
+    name: project.name,
+    plan: project.plan,
+    allowedDomains: project.allowedDomains,
+    limits: project.limits,
+    signIn: signInOf(project),
+    createdAt: project.createdAt.toISOString(),
+    updatedAt: project.updatedAt.toISOString(),
+  };
+}
+
+/** A key as shown after its creation. */
+export function presentKey(key: ApiKey, nowMs: number) {
+  return {
+    id: key.id.toHexString(),
+    type: key.type,
+    name: key.name ?? null,
+    last4: key.last4,
+    createdAt: key.createdAt.toISOString(),
+    expiresAt: key.expiresAt?.toISOString() ?? null,
+    revokedAt: key.revokedAt?.toISOString() ?? null,
+    lastUsedAt: key.lastUsedAt?.toISOString() ?? null,
+    live: isLiveKey(key, nowMs),
+  };
 }

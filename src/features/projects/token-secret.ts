@@ -4,8 +4,9 @@ import { generateTokenKey, prepareTokenKey, type TokenAlgorithm, type TokenKey }
 import { randomToken } from '../../platform/ids.js';
 import type { EncryptedPlace } from '../../platform/secrets/reencrypt.js';
 import type { Project, TokenSecret } from './project.js';
-import { PROJECTS } from './project-store.js';
+import { PROJECTS, changeProjectList } from './project-store.js';
 import { cacheRegion } from '../../platform/cache.js';
+import { tokenAlgorithmOf } from './sign-in-settings.js';
 
 /** A new secret for a project's access tokens, encrypted and bound to that project. */
 export function generateTokenSecret(
@@ -111,3 +112,18 @@ export const ENCRYPTED_TOKEN_SECRETS: EncryptedPlace = {
     }));
   },
 };
+
+/**
+ * Signs new access tokens with a new secret of the same algorithm; older ones verify for another `graceMs` (0 = every
+ * access token given out so far ends now). Safe beside another rotation.
+ */
+export async function rotateTokenSecret(app: App, project: Project, graceMs: number): Promise<TokenSecret> {
+  const { tokenSecrets } = await changeProjectList(app, project, 'tokenSecrets', (current, nowMs) =>
+    withNewSecret(app, project._id, current, {
+      algorithm: tokenAlgorithmOf({ tokenSecrets: current }),
+      graceMs,
+      nowMs,
+    }),
+  );
+  return tokenSecrets.at(-1)!;
+}

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { AppError, invalid } from '../../errors.js';
-import { operatorCaller, userCaller } from '../access/operator-caller.js';
+import { operatorCaller, userCaller } from '../access/operator-access.js';
 import type { Caller } from '../access/caller.js';
 import { admitsDocument, explainRule } from '../access/rules/explain-rule.js';
 import type { Collection } from '../collections/collection.js';

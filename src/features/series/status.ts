@@ -5,9 +5,8 @@ import { isTimeExceeded } from '../../platform/database/database.js';
 import { jobStore } from '../../platform/jobs/job.js';
 import { VERSION } from '../../package.js';
 import { type BackupAge, findBackupAge } from '../backups/backup-age.js';
-import { listProjects } from '../projects/list-projects.js';
-import { webhookStore } from '../webhooks/webhook-store.js';
-import { openTarget } from '../webhooks/webhook-target.js';
+import { listProjects } from '../projects/project-store.js';
+import { webhookStore, openTarget } from '../webhooks/webhook-store.js';
 
 /** One process's report on itself. */
 interface ProcessStatus {

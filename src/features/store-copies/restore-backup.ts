@@ -1,9 +1,9 @@
+import { AppError, conflict, invalid, outOfSpace } from '../../errors.js';
 import { open, rename, rm, statfs, type FileHandle } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { deserialize, type Document } from 'bson';
 import type { IndexDescription } from 'mongodb';
 import type { App } from '../../app.js';
-import { AppError, conflict, invalid, outOfSpace } from '../../errors.js';
 import { replaceMasterKey } from '../../platform/secrets/master-key.js';
 import type { EncryptedField } from '../../platform/secrets/reencrypt.js';
 import {
@@ -18,12 +18,28 @@ import { makeDirectory, syncPath } from '../../platform/durable-files.js';
 import { openSecretBox, type SecretBox } from '../../platform/secrets/secret-box.js';
 import { deletion, pathsOf, fileStore } from '../files/file.js';
 import { ENCRYPTED_PLACES } from './rotate-secrets.js';
-import { listProjects } from '../projects/list-projects.js';
+import { listProjects } from '../projects/project-store.js';
 import { damaged, readArchive, type ArchiveLine } from './backup-archive.js';
 import { COPY_BATCH_BYTES, BATCH_DOCUMENTS, readExactly } from './copy-collection.js';
 import { listFiles, localFilesDir } from './back-up.js';
 
-export interface RestoreReport {
+const MOST_NAMED = 5;
+
+/** 409 FILES_DAMAGED for a backup that was made, with uploaded files that are damaged or missing. */
+export function filesDamaged(backup: string, count: number, damage: readonly string[]): AppError {
+  const more = count > MOST_NAMED ? ` … and ${count - MOST_NAMED} more.` : '';
+  return conflict(
+    'FILES_DAMAGED',
+    `${backup} was made, but ${count} uploaded ${count === 1 ? 'file is' : 'files are'} damaged: ${damage.slice(0, MOST_NAMED).join(' ')}${more} Restore them from an older backup, or delete them. "bsvc doctor --deep" lists all.`,
+  );
+}
+
+/** True for errors about what is stored, which is as damaged at the next try. */
+export function isDamageReport(error: unknown): boolean {
+  return error instanceof AppError && (error.code === 'STORE_DAMAGED' || error.code === 'FILES_DAMAGED');
+}
+
+interface RestoreReport {
   documents: number;
   files: number;
   collections: number;

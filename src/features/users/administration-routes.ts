@@ -16,14 +16,14 @@ import { arrayOf, object, openObject, orNull, text, TEXT, WHOLE } from '../../pl
 import { withHooks } from '../access/describe-access.js';
 import { giveCaller, SECRET_KEY, type ByKey } from '../access/key-access.js';
 import { deleteUser } from './accounts/delete-user.js';
-import { ACCOUNT, NEW_ACCOUNT, USER_CHANGES } from './accounts/describe-user.js';
-import { disableUser, enableUser } from './accounts/disable-user.js';
+import { ACCOUNT, NEW_ACCOUNT, USER_CHANGES } from './accounts/present-user.js';
+import { disableUser, enableUser } from './accounts/change-user.js';
 import { listUsersFrom, presentAccount } from './accounts/list-users.js';
 import { changeRoles, ROLE_LIST } from './accounts/user-roles.js';
 import { useMergeToken } from './codes/account-merge.js';
-import { requestReset } from './factors/request-reset.js';
+import { requestReset } from './factors/reset-factors.js';
 import { updateProfile } from './profile/update-profile.js';
-import { endSession } from './sessions/list-sessions.js';
+import { endSession } from './sessions/end-sessions.js';
 import { clientOf } from './sessions/deliver-tokens.js';
 import { signUp } from './sign-up.js';
 import type { User } from './user.js';

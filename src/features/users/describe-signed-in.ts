@@ -1,6 +1,6 @@
 import { plain } from '../../http/routes/route.js';
 import { object } from '../../platform/schema/schema.js';
-import { USER } from './accounts/describe-user.js';
+import { USER } from './accounts/present-user.js';
 import { TOKEN_FIELDS, TOKEN_HEADERS } from './sessions/deliver-tokens.js';
 
 const SIGNED_IN_REPLY = object({ user: USER, ...TOKEN_FIELDS }, 'SignedIn');

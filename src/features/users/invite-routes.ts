@@ -1,12 +1,17 @@
 import { created, done, listOf, naming, ok, route, type Route, wholeList } from '../../http/routes/route.js';
 import { arrayOf, claimed, MOMENT, object, openObject, text, TEXT, type Schema } from '../../platform/schema/schema.js';
 import { ANY_KEY, SECRET_KEY } from '../access/key-access.js';
-import { EMAIL, USER } from './accounts/describe-user.js';
-import { presentUser } from './accounts/present-user.js';
+import { EMAIL, USER, presentUser } from './accounts/present-user.js';
 import { ROLE_LIST } from './accounts/user-roles.js';
-import { acceptInvite, requireInvite } from './invites/accept-invite.js';
-import { INVITE, listInvites, presentInvite, withdrawInvite } from './invites/invite.js';
-import { sendInvite } from './invites/send-invite.js';
+import {
+  acceptInvite,
+  requireInvite,
+  INVITE,
+  listInvites,
+  presentInvite,
+  withdrawInvite,
+  sendInvite,
+} from './invites/invite.js';
 import { SIGNED_IN } from './sessions/signed-in-access.js';
 
 const DOCUMENT: Schema<Record<string, unknown>> = claimed({

@@ -3,14 +3,13 @@ import { done, listOf, naming, ok, plain, route, type Route, wholeList } from '.
 import { clientNetwork } from '../../http/requests/client-address.js';
 import { arrayOf, FLAG, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { presentDuration } from '../../config/setting-readers.js';
-import { endUserOf } from '../access/operator-caller.js';
+import { endUserOf } from '../access/operator-access.js';
 import { deleteUser } from './accounts/delete-user.js';
 import { sendAskedCode } from './codes/send-code.js';
-import { askerOf } from './codes/tie-of-caller.js';
-import { STEP_UP_BODY, STEP_UP_ERRORS, requireStepUp } from './step-up/require-step-up.js';
-import { stepUp } from './step-up/step-up.js';
+import { askerOf } from './codes/mail-allowance.js';
+import { STEP_UP_BODY, STEP_UP_ERRORS, requireStepUp, stepUp } from './step-up/require-step-up.js';
 import { clearRefreshCookie } from './sessions/deliver-tokens.js';
-import { endSession, listMySessions } from './sessions/list-sessions.js';
+import { endSession, listMySessions } from './sessions/end-sessions.js';
 import { AUTH_METHODS, authenticationOf, type Session } from './sessions/session.js';
 import { ENROLLING, SIGNED_IN } from './sessions/signed-in-access.js';
 

@@ -13,12 +13,17 @@ import {
 } from '../../platform/schema/schema.js';
 import { ANY_KEY, ASKED_KEY } from '../access/key-access.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
-import { listPasskeys, passkeyStore, presentPasskey } from './accounts/passkey.js';
+import { listPasskeys, passkeyStore, presentPasskey, removePasskey } from './accounts/sign-in-methods.js';
 import { presentUser } from './accounts/present-user.js';
-import { removePasskey } from './accounts/remove-sign-in-method.js';
 import { signedIn } from './describe-signed-in.js';
-import { beginPasskey, registerPasskey } from './factors/register-passkey.js';
-import { ASSERTION, beginPasskeyLogin, checkPasskey, REGISTRATION } from './factors/verify-passkey.js';
+import {
+  beginPasskey,
+  registerPasskey,
+  ASSERTION,
+  beginPasskeyLogin,
+  checkPasskey,
+  REGISTRATION,
+} from './factors/passkeys.js';
 import { STEP_UP_BODY, STEP_UP_ERRORS, requireStepUp } from './step-up/require-step-up.js';
 import { clientOf, deliverTokens, REFRESH_MODE } from './sessions/deliver-tokens.js';
 import { ENROLLING, SIGNED_IN } from './sessions/signed-in-access.js';

@@ -1,21 +1,57 @@
-import { done, listOf, naming, ok, plain, route, type Route, wholeList } from '../../http/routes/route.js';
+import type { App } from '../../app.js';
+import { missing } from '../../errors.js';
+import { requireCollection } from '../collections/collection-store.js';
+import { HIDDEN_FIELD } from '../collections/fields/field.js';
+import { USERS } from '../collections/users-collection.js';
+import type { PresentedDocument } from '../documents/reply/present-document.js';
+import type { Project } from '../projects/project.js';
+import {
+  presentPublicUser,
+  IDENTITY,
+  NEW_PASSWORD,
+  PASSWORD,
+  PROFILE_CHANGES,
+  PUBLIC_USER,
+  USER,
+  presentUser,
+} from './accounts/present-user.js';
+import type { User } from './user.js';
+import { userStore } from './user-store.js';
+import { done, listOf, naming, ok, plain, route, wholeList, type Route } from '../../http/routes/route.js';
 import { object, oneOf, openObject, orNull, TEXT } from '../../platform/schema/schema.js';
 import { ANY_KEY } from '../access/key-access.js';
 import { countSignIn } from '../access/limit-requests.js';
-import { HIDDEN_FIELD } from '../collections/fields/field.js';
-import { IDENTITY, NEW_PASSWORD, PASSWORD, PROFILE_CHANGES, PUBLIC_USER, USER } from './accounts/describe-user.js';
-import { requirePublicProfile } from './accounts/find-public-profile.js';
-import { listIdentities, presentIdentity } from './accounts/linked-identity.js';
-import { unlinkIdentity } from './accounts/remove-sign-in-method.js';
+import { listIdentities, presentIdentity, unlinkIdentity } from './accounts/sign-in-methods.js';
 import { setterOf } from './accounts/new-user.js';
-import { presentUser } from './accounts/present-user.js';
 import { normaliseEmail } from './credentials.js';
 import { FACTOR_FIELDS } from './factors/check-factor.js';
 import { findLevel } from './factors/factors.js';
-import { changePassword } from './profile/change-password.js';
+import { changePassword } from './accounts/password.js';
 import { updateProfile } from './profile/update-profile.js';
 import { STEP_UP_BODY, STEP_UP_ERRORS, requireStepUp } from './step-up/require-step-up.js';
 import { ENROLLING, SIGNED_IN } from './sessions/signed-in-access.js';
+
+const NAMELESS =
+  "Users of this project have no names. This adds the unique field they are found by: bsvc collection edit users --add-field 'username:String&'";
+
+/**
+ * The public fields of the active user with that `username`; 404 USER_NOT_FOUND, which says so where the schema has
+ * no unique `username`.
+ */
+async function requirePublicProfile(app: App, project: Project, username: string): Promise<PresentedDocument> {
+  const { fields } = await requireCollection(app, project._id, USERS);
+  // Unique, so that a name means one person, and so that there is an index to find it by.
+  const named = fields.some((field) => field.name === 'username' && field.type === 'String' && field.unique);
+  if (!named) throw missing('USER_NOT_FOUND', NAMELESS);
+  const user = await findActive(app, project, username);
+  if (!user) throw missing('USER_NOT_FOUND', 'There is no user with this name');
+  return presentPublicUser(user, fields);
+}
+
+async function findActive(app: App, project: Project, username: string): Promise<User | null> {
+  const found = await userStore(app, project._id).findOne({ username, isDeleted: false });
+  return found?.[HIDDEN_FIELD].disabledAt ? null : found;
+}
 
 const EMAIL_PENDING = 'Profile updated; the new e-mail address counts once the code mailed to it is confirmed';
 const EMAIL_PENDING_UNMAILED =

@@ -1,12 +1,15 @@
+import type { App } from '../../app.js';
+import type { Project } from '../projects/project.js';
+import { hashRefreshToken, isGenuine, parseRefreshToken } from './sessions/refresh-token.js';
+import { endOneSession, sessionStore } from './sessions/session.js';
 import { AppError, unauthenticated } from '../../errors.js';
 import { done, plain, route, type Route } from '../../http/routes/route.js';
 import { object, oneOf, openObject } from '../../platform/schema/schema.js';
 import { sessionOf } from '../access/caller.js';
 import { ANY_KEY, ASKED_KEY } from '../access/key-access.js';
 import { countAnonymousSignUp } from '../access/limit-requests.js';
-import { EMAIL, ANONYMOUS_USER, NEW_USER, PASSWORD } from './accounts/describe-user.js';
+import { EMAIL, ANONYMOUS_USER, NEW_USER, PASSWORD, presentUser } from './accounts/present-user.js';
 import { setterOf } from './accounts/new-user.js';
-import { presentUser } from './accounts/present-user.js';
 import { normaliseEmail } from './credentials.js';
 import { signedIn } from './describe-signed-in.js';
 import {
@@ -20,9 +23,28 @@ import {
   TOKEN_HEADERS,
 } from './sessions/deliver-tokens.js';
 import { logIn } from './sign-in/log-in.js';
-import { logOut } from './sessions/log-out.js';
 import { refreshSession } from './sessions/refresh-session.js';
 import { requireAnonymousOn, signUpAnonymous, signUpSignedIn } from './sign-up.js';
+
+/** What a request to sign out presents: a refresh token, the session of its access token, both or neither. */
+interface Presented {
+  refreshToken: string;
+  session: string | null;
+}
+
+/**
+ * Ends the session of a refresh token, the current one or an older, and that of an access token, with their access
+ * tokens. Does nothing for anything else, so that signing out always works.
+ */
+async function logOut(app: App, project: Project, { refreshToken, session }: Presented): Promise<void> {
+  const token = parseRefreshToken(refreshToken);
+  const known = !token || isGenuine(app.secrets, token) ? {} : { tokenHash: hashRefreshToken(token) };
+  const named = [...(token ? [{ _id: token.session, ...known }] : []), ...(session === null ? [] : [{ _id: session }])];
+  for (const one of named) {
+    const live = await sessionStore(app).findOne({ ...one, projectId: project._id, revokedAt: null });
+    if (live) await endOneSession(app, live, 'signed out');
+  }
+}
 
 /** Sign-up, sign-in and what keeps a session. */
 export const SESSION_ROUTES: readonly Route[] = [

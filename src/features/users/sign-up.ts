@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
 import { clientNetwork } from '../../http/requests/client-address.js';
-import { userCaller } from '../access/operator-caller.js';
+import { userCaller } from '../access/operator-access.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { USERS } from '../collections/users-collection.js';

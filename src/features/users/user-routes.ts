@@ -10,8 +10,7 @@ import { SESSION_ROUTES } from './session-routes.js';
 import { SOCIAL_ROUTES } from './social-routes.js';
 import { arrayOf, object, oneOf, TEXT } from '../../platform/schema/schema.js';
 import { KEY_IN_QUERY } from '../access/key-access.js';
-import { USER } from './accounts/describe-user.js';
-import { presentUser } from './accounts/present-user.js';
+import { USER, presentUser } from './accounts/present-user.js';
 import { SIGNED_IN } from './sessions/signed-in-access.js';
 import { listPublicKeys } from '../projects/token-secret.js';
 

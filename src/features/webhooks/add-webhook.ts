@@ -1,16 +1,26 @@
+import type { App } from '../../app.js';
+import type { Project } from '../projects/project.js';
+import {
+  readProjectWebhooks,
+  createWebhookSecret,
+  changeWebhooks,
+  checkHeaders,
+  MAX_WEBHOOKS,
+  type Webhook,
+} from './webhook-store.js';
 import { isDeepStrictEqual } from 'node:util';
 import { ObjectId } from 'bson';
-import type { App } from '../../app.js';
 import { invalid, forbidden } from '../../errors.js';
 import { listCollections } from '../collections/list-collections.js';
-import type { Project } from '../projects/project.js';
 import { namedCollections, parseEvents } from './webhook-event.js';
-import { createWebhookSecret, changeWebhooks } from './webhook-store.js';
-import { checkHeaders } from './webhook-target.js';
-import { type Webhook, MAX_WEBHOOKS } from './webhook.js';
 import { findLimit } from '../plans/plan-limits.js';
 import type { Config } from '../../config/config.js';
 import { requirePublicTarget } from '../../platform/network/require-public-target.js';
+
+/** The webhooks of a project, oldest first. */
+export async function listWebhooks(app: App, project: Project): Promise<Webhook[]> {
+  return (await readProjectWebhooks(app, project._id)).webhooks;
+}
 
 const MAX_CHARACTERS = 2_048;
 const DEVELOPMENT =
@@ -44,7 +54,7 @@ export function parseTargetUrl({ webhookAllowPrivate: allowPrivate }: Config, te
   return url;
 }
 
-export interface NewWebhook {
+interface NewWebhook {
   url: string;
   /** `url` is a handler of a file, checked already: hooks alone make such a one. */
   isHandler?: true;
@@ -60,7 +70,7 @@ export interface NewWebhook {
   ifNotExists?: boolean;
 }
 
-export interface AddedWebhook {
+interface AddedWebhook {
   webhook: Webhook;
   /** Shown once; null when the webhook was there already. */
   secret: string | null;

@@ -5,11 +5,21 @@ import { checkDescription, isOwnHandler, requireTargetUrl } from './add-webhook.
 import { failPendingDeliveries } from './deliveries/claim-delivery.js';
 import { enqueueDelivery } from './deliveries/deliver-webhook.job.js';
 import { parseEvents } from './webhook-event.js';
-import { changeWebhook } from './webhook-store.js';
-import { checkHeaders } from './webhook-target.js';
-import type { Webhook } from './webhook.js';
+import {
+  changeWebhook,
+  checkHeaders,
+  changeWebhooks,
+  forgetWebhooks,
+  readProjectWebhooks,
+  webhookNotFound,
+  webhookStore,
+  type Webhook,
+} from './webhook-store.js';
+import type { ObjectId } from 'bson';
+import { deliveryStore } from './deliveries/delivery.js';
+import { removeProjectPayloads } from './deliveries/payload.js';
 
-export interface WebhookChanges {
+interface WebhookChanges {
   url?: string;
   /** Replaces the subscription. */
   events?: readonly unknown[];
@@ -52,4 +62,31 @@ export async function editWebhook(app: App, project: Project, id: string, change
   if (changed.disabled && !changed.keepsWaiting) await failPendingDeliveries(app, changed.id);
   if (changes.enabled === true) await enqueueDelivery(app, { projectId: project._id, webhookId: changed.id });
   return changed;
+}
+
+/** Removes a webhook with the log of its deliveries, and answers it as it was; 404. */
+export async function removeWebhook(app: App, project: Project, id: string): Promise<Webhook> {
+  let removed: Webhook | undefined;
+  await changeWebhooks(app, project._id, (webhooks) => {
+    removed = webhooks.find((webhook) => webhook.id.toHexString() === id.toLowerCase());
+    if (!removed) throw webhookNotFound(id);
+    return webhooks.filter((webhook) => webhook !== removed);
+  });
+  await deliveryStore(app).deleteMany({ webhookId: removed!.id });
+  return removed!;
+}
+
+/**
+ * Removes all of a project's webhooks with their logs, those of `known` ones too, when the project goes. Harmless to
+ * repeat.
+ */
+export async function removeProjectWebhooks(app: App, projectId: ObjectId, known: readonly ObjectId[]): Promise<void> {
+  const { webhooks } = await readProjectWebhooks(app, projectId);
+  // First the list, so that nothing new is built for them.
+  await webhookStore(app).deleteOne({ _id: projectId });
+  forgetWebhooks(app, projectId);
+  for (const id of [...known, ...webhooks.map((webhook) => webhook.id)]) {
+    await deliveryStore(app).deleteMany({ webhookId: id });
+  }
+  await removeProjectPayloads(app, projectId);
 }

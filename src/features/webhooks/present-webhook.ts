@@ -1,6 +1,6 @@
 import type { Delivery } from './deliveries/delivery.js';
 import { maskAddress } from '../../platform/secrets/mask-address.js';
-import type { Webhook } from './webhook.js';
+import type { Webhook } from './webhook-store.js';
 
 /** A webhook as HTTP and command line show it: never its secret. */
 export function presentWebhook(webhook: Webhook) {

@@ -28,8 +28,8 @@ import {
 } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import type { ActingOperator } from '../access/require-operator.js';
-import { addWebhook, MAX_DESCRIPTION_CHARACTERS } from './add-webhook.js';
-import { editWebhook } from './edit-webhook.js';
+import { addWebhook, MAX_DESCRIPTION_CHARACTERS, listWebhooks } from './add-webhook.js';
+import { editWebhook, removeWebhook } from './edit-webhook.js';
 import {
   countDeliveries,
   DEFAULT_DELIVERIES,
@@ -40,14 +40,10 @@ import {
   readDelivery,
 } from './deliveries/list-deliveries.js';
 import { readPayload } from './deliveries/payload.js';
-import { listWebhooks } from './list-webhooks.js';
 import { presentDelivery, presentToViewer, presentWebhook } from './present-webhook.js';
-import { removeWebhook } from './remove-webhook.js';
-import { replayDelivery } from './deliveries/replay-delivery.js';
-import { testWebhook } from './deliveries/test-webhook.js';
+import { replayDelivery, testWebhook } from './deliveries/try-again.js';
 import { ACTIONS, MAX_EVENTS } from './webhook-event.js';
-import { rotateSecret, requireWebhook } from './webhook-store.js';
-import { HEADERS } from './webhook-target.js';
+import { rotateSecret, requireWebhook, HEADERS } from './webhook-store.js';
 
 const FIELDS = {
   id: ID,

@@ -1,16 +1,123 @@
-import { hexOf } from '../../platform/hex-of.js';
 import type { ObjectId } from 'bson';
+import { DAY_MS } from '../../platform/time/clock.js';
 import type { App } from '../../app.js';
-import { missing } from '../../errors.js';
+import { invalid, missing } from '../../errors.js';
+import { mapOf, text } from '../../platform/schema/schema.js';
+import { hexOf } from '../../platform/hex-of.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { findObjectId } from '../../platform/ids.js';
-import { type ProjectWebhooks, type Webhook, type WebhookSecret, SECRET_OVERLAP_MS } from './webhook.js';
-import { openTarget, encryptTarget, encryptionContext } from './webhook-target.js';
 import { cacheRegion } from '../../platform/cache.js';
 import { generateWebhookSecret } from './deliveries/sign-delivery.js';
 import type { EncryptedPlace } from '../../platform/secrets/reencrypt.js';
 import type { Project } from '../projects/project.js';
+
+/** A signing secret, encrypted. During a rotation's overlap there are several; all of them sign. */
+interface WebhookSecret {
+  encrypted: string;
+  createdAt: Date;
+  /** After this moment it no longer signs; null = until it is rotated. */
+  expiresAt: Date | null;
+}
+
+/** Why a webhook is disabled: by a user, because its receiver answered 410, or after days of failures. */
+export type DisabledReason = 'requested' | 'gone' | 'failing';
+
+export interface Webhook {
+  id: ObjectId;
+  url: string;
+  /** Sent with each delivery; absent: none. */
+  headers?: Record<string, string>;
+  /** `*`, `<collection>.<action>`, `<collection>.*` or `*.<action>`. */
+  events: string[];
+  description: string;
+  disabled: DisabledReason | null;
+  /** While it is disabled: what waits goes out when it is enabled again, instead of being given up. */
+  keepsWaiting?: boolean;
+  /** Newest first. */
+  secrets: WebhookSecret[];
+  /** Since when no delivery has worked; null while they work. */
+  failingSince: Date | null;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** A webhook as it is stored, its address and headers encrypted. */
+type StoredWebhook = Omit<Webhook, 'url' | 'headers'> & { target: string };
+
+/**
+ * All webhooks of a project in one record: a plan's limit is kept by one conditional write, and a document's write
+ * needs one read to know who listens.
+ */
+interface ProjectWebhooks {
+  _id: ObjectId;
+  /** Grows with every change. */
+  revision: number;
+  webhooks: StoredWebhook[];
+}
+
+/** Keeps the project's record well below what one document may hold. */
+export const MAX_WEBHOOKS = 1_000;
+const SECRET_OVERLAP_MS = DAY_MS;
+export const FAILING_DAYS = 5;
+
+const MAX_HEADERS = 10;
+const MAX_VALUE_CHARACTERS = 2_048;
+const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
+/** Printable ASCII, as HTTP sends it. */
+const HEADER_VALUE = /^[\x20-\x7e]*$/;
+/** Set by the delivery itself, or by the connection. */
+const OWN_HEADERS =
+  /^(host|connection|content-(length|type|encoding)|transfer-encoding|te|trailer|upgrade|expect|keep-alive|proxy-.*|webhook-.*)$/i;
+
+/** Headers of a webhook in a request or a file. */
+export const HEADERS = {
+  ...mapOf(text({ maxLength: MAX_VALUE_CHARACTERS })),
+  maxProperties: MAX_HEADERS,
+  description:
+    'Headers to send with each delivery, such as `Authorization`. Their values are stored encrypted and never shown.',
+};
+
+/** Where a webhook's deliveries go, and with which headers. Both may hold secrets. */
+type Target = Pick<Webhook, 'url' | 'headers'>;
+
+/** 400 INVALID_HEADERS for headers that a delivery cannot send. */
+export function checkHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const entries = Object.entries(headers);
+  if (entries.length > MAX_HEADERS) {
+    throw invalid('INVALID_HEADERS', `A webhook sends at most ${MAX_HEADERS} headers of its own`);
+  }
+  const seen = new Set<string>();
+  for (const [name, value] of entries) {
+    const shown = JSON.stringify(name.slice(0, 64));
+    if (!HEADER_NAME.test(name)) throw invalid('INVALID_HEADERS', `${shown} is not the name of a header`);
+    if (OWN_HEADERS.test(name)) throw invalid('INVALID_HEADERS', `The header ${shown} is set by the delivery itself`);
+    if (seen.has(name.toLowerCase())) throw invalid('INVALID_HEADERS', `The header ${shown} is given twice`);
+    if (!HEADER_VALUE.test(value) || value.trim() !== value || value.length > MAX_VALUE_CHARACTERS) {
+      throw invalid(
+        'INVALID_HEADERS',
+        `The value of the header ${shown} must be printable ASCII without blanks at its ends`,
+      );
+    }
+    seen.add(name.toLowerCase());
+  }
+  return Object.fromEntries(entries);
+}
+
+const encryptionContext = (projectId: ObjectId, webhookId: ObjectId): string =>
+  `project:${projectId.toHexString()}:webhook:${webhookId.toHexString()}`;
+
+/** The webhook as it is stored: the address may hold a token, and headers mostly do. */
+function encryptTarget(app: Pick<App, 'secrets'>, projectId: ObjectId, webhook: Webhook): StoredWebhook {
+  const { url, headers, ...rest } = webhook;
+  const target: Target = { url, headers };
+  return { ...rest, target: app.secrets.encrypt(JSON.stringify(target), encryptionContext(projectId, webhook.id)) };
+}
+
+export function openTarget(app: Pick<App, 'secrets'>, projectId: ObjectId, stored: StoredWebhook): Webhook {
+  const { target, ...rest } = stored;
+  return { ...rest, ...(JSON.parse(app.secrets.decrypt(target, encryptionContext(projectId, stored.id))) as Target) };
+}
 
 const WEBHOOKS = 'project_webhooks';
 /** The webhooks of a project, opened. */

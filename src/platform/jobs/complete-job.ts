@@ -2,6 +2,7 @@ import type { UpdateFilter } from 'mongodb';
 import { DAY_MS, CLOCK_DOUBT_MS } from '../time/clock.js';
 import { retryDelay, jobStore, type AnyJobDefinition, type JobRecord, type RunAgain } from './job.js';
 import type { JobDependencies } from './job-queue.js';
+import { withSpan, type SpanOptions } from '../observe/telemetry.js';
 
 /** Dead jobs are kept this long for inspection. */
 export const DEAD_JOB_DAYS = 30;
@@ -18,7 +19,7 @@ const RELEASED = { workerId: '', leaseUntil: '' } as const;
  * Ends a run that worked: the job is gone, kept as done, or waits for its next run. False when the lease was lost:
  * the completion comes too late and is refused.
  */
-export async function completeJob(deps: JobDependencies, job: JobRecord, again: RunAgain | null): Promise<boolean> {
+async function completeJob(deps: JobDependencies, job: JobRecord, again: RunAgain | null): Promise<boolean> {
   // The write holds only while `againAt` is as seen; it can be set at any time by an enqueue that must not be missed.
   let seen: Date | null = null;
   // It was leased before: what was about to happen may not have been there yet.
@@ -56,10 +57,10 @@ function earliest(a: Date | null, b: Date | null): Date | null {
 }
 
 /** The fate of a failed job; `lost` when another worker had taken the lease before. */
-export type FailureOutcome = 'retried' | 'dead' | 'lost';
+type FailureOutcome = 'retried' | 'dead' | 'lost';
 
 /** Ends a run that failed: the job waits for its next try, keeping its lane, or is dead and lets go of lane and key. */
-export async function failJob(
+async function failJob(
   deps: JobDependencies,
   definition: AnyJobDefinition<never>,
   job: JobRecord,
@@ -86,7 +87,7 @@ export async function failJob(
 }
 
 /** Gives a job back untouched, for any worker to take at once: the try that did not end is not counted. */
-export async function handBackJob(deps: JobDependencies, job: JobRecord): Promise<void> {
+async function handBackJob(deps: JobDependencies, job: JobRecord): Promise<void> {
   await jobStore(deps).updateOne(heldBy(job), {
     $set: { state: 'queued', updatedAt: new Date(deps.clock.now()) },
     $inc: { attempts: -1 },
@@ -153,4 +154,79 @@ export async function reclaimJob(
     { job: job.name, jobId: job._id.toHexString(), attempt: job.attempts, outcome },
     'a worker stopped answering; its job was taken back',
   );
+}
+
+/** A leased job under way in this process. */
+export interface JobRun {
+  job: JobRecord;
+  /** Resolves, never rejects, when the job is complete or was handed to another process. */
+  ended: Promise<void>;
+  /**
+   * Gives the job back to the queue and lets the run know that what it still does will be refused. Never rejects: a job
+   * that cannot be given back is taken back when its lease is over.
+   */
+  handBack(): Promise<void>;
+}
+
+/** Runs a leased job, keeps its lease alive until it ends, and settles it. */
+export function startJob<Deps extends JobDependencies>(
+  deps: Deps,
+  definition: AnyJobDefinition<Deps>,
+  job: JobRecord,
+  leaseMs: number,
+  stopping: AbortSignal,
+): JobRun {
+  const lost = new AbortController();
+  const log = deps.log.child({ job: job.name, jobId: job._id.toHexString(), attempt: job.attempts });
+
+  const renewLease = async (): Promise<void> => {
+    try {
+      if (await extendLease(deps, job, leaseMs)) return;
+      log.warn('the lease was lost while the job was running');
+      lost.abort();
+    } catch (error) {
+      log.warn({ err: error }, 'the lease could not be extended');
+    }
+  };
+  const heartbeat = setInterval(() => void renewLease(), leaseMs / 3);
+
+  const run = async (): Promise<void> => {
+    try {
+      const context = { jobId: job._id, attempt: job.attempts, fence: job.fence, signal: lost.signal, stopping };
+      const result = await withSpan(deps.telemetry, `job ${job.name}`, describeRun(job), () =>
+        definition.run(deps, job.payload, context),
+      );
+      if (!(await completeJob(deps, job, result ?? null)) && !lost.signal.aborted) {
+        log.warn('the job ended after its lease was lost: the completion is refused');
+      }
+    } catch (error) {
+      if (lost.signal.aborted) return;
+      const outcome = await failJob(deps, definition, job, error);
+      if (outcome === 'dead') log.error({ err: error }, 'the job failed for the last time');
+      else log.warn({ err: error, outcome }, 'the job failed');
+    }
+  };
+  const ended = run()
+    // The database is away: the lease runs out and the job is taken back.
+    .catch((error: unknown) => log.error({ err: error }, 'the job could not be settled'))
+    .finally(() => clearInterval(heartbeat));
+
+  return {
+    job,
+    ended,
+    async handBack() {
+      clearInterval(heartbeat);
+      await handBackJob(deps, job).catch((error: unknown) =>
+        log.warn({ err: error }, 'the job could not be handed back'),
+      );
+      lost.abort();
+    },
+  };
+}
+
+function describeRun({ name, _id, attempts }: JobRecord): SpanOptions {
+  return {
+    kind: 'consumer',
+    attributes: { 'bsvc.job.name': name, 'bsvc.job.id': _id.toHexString(), 'bsvc.job.attempt': attempts },
+  };
 }

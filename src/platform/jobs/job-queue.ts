@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import type { Clock } from '../time/clock.js';
 import { isDuplicateKey, type Database, type Exists, type Transaction, type WriteTurn } from '../database/database.js';
 import type { Logger } from '../observe/logger.js';
-import type { PubSub } from '../processes/pub-sub.js';
+import type { PubSub } from '../processes/hints.js';
 import type { Telemetry } from '../observe/telemetry.js';
 import { JOBS, jobStore, NORMAL_PRIORITY, poolOf, type JobPriority, type JobRecord } from './job.js';
 

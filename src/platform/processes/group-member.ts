@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import { ANSWER_MS, HEARTBEAT_MS, react, type FromHost, type FromMember, type Reactions } from './group-messages.js';
+import { ANSWER_MS, HEARTBEAT_MS, react, type FromHost, type FromMember, type Reactions } from './group-host.js';
 
 /** The view that one of the processes has of the others. */
 export interface ProcessGroup {

@@ -1,9 +1,16 @@
+import { ConfigError, type Config } from '../../config/config.js';
 import { existsSync, linkSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTextFileSync } from '../../text.js';
 import { conflict } from '../../errors.js';
 import { syncPathNow } from '../durable-files.js';
 import { randomToken } from '../ids.js';
+
+/** Refuses a MongoDB without BSVC_SECRET_KEY: only an embedded store has a place to keep a key of its own. */
+export function requireSecretKey({ mongodbUri, secretKey }: Config): void {
+  if (!mongodbUri || secretKey) return;
+  throw new ConfigError(['BSVC_SECRET_KEY is required with MONGODB_URI: set it to a long random text and keep a copy']);
+}
 
 const FILE_NAME = 'secret.key';
 

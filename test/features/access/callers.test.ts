@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { actorOf, tenantOfCaller, type Bearer } from '../../../src/features/access/caller.js';
-import { operatorCaller, userCaller } from '../../../src/features/access/operator-caller.js';
+import { operatorCaller, userCaller } from '../../../src/features/access/operator-access.js';
 import { callerFrom } from '../../../src/features/access/require-key.js';
 import type { ApiKey } from '../../../src/features/projects/project.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';

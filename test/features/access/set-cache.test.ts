@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
-import { findKept, readUserSet, setAge, type UserSet } from '../../../src/features/access/rules/set-cache.js';
+import { findKept, readUserSet, setAge, type UserSet } from '../../../src/features/access/rules/access-sets.js';
 import { documentsName, type Collection } from '../../../src/features/collections/collection.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

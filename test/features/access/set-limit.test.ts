@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { exceedsSetLimit } from '../../../src/features/access/rules/set-limit.js';
+import { exceedsSetLimit } from '../../../src/features/access/rules/access-sets.js';
 
 /** Whoever is in one of the groups. */
 const inGroups = (...groups: string[]): string =>

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { operatorCaller } from '../../../src/features/access/operator-caller.js';
+import { operatorCaller } from '../../../src/features/access/operator-access.js';
 import type { LogPosition } from '../../../src/features/changes/change-log.js';
 import { setChanges } from '../../../src/features/changes/set-changes.js';
 import { readFeedQuery } from '../../../src/features/feed/feed-query.js';

@@ -1,10 +1,10 @@
 import { PassThrough, Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
-import { confirmFile } from '../../../src/features/files/uploads/confirm-file.js';
+import { confirmFile } from '../../../src/features/files/uploads/confirm-upload.js';
 import { deleteFile, dropProjectFiles } from '../../../src/features/files/delete-file.js';
 import { type FileRecord, fileStore } from '../../../src/features/files/file.js';
-import { measureStorage } from '../../../src/features/files/measure-storage.js';
+import { measureStorage } from '../../../src/features/files/list-files.js';
 import { reapFiles } from '../../../src/features/files/uploads/reap-files.js';
 import { discardUpload, uploadFile } from '../../../src/features/files/uploads/receive-upload.js';
 import { forgetMarks, readUsage } from '../../../src/features/files/usage-store.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readDueTimes } from '../../../src/features/hooks/due-times.js';
+import { readDueTimes } from '../../../src/features/hooks/schedule.js';
 import { openRandom, type Random } from '../../helpers/random.js';
 
 const MINUTE = 60_000;

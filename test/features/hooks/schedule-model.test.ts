@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
 import { addSchedule, setSchedule, type NewSchedule } from '../../../src/features/hooks/change-schedules.js';
-import { readDueTimes } from '../../../src/features/hooks/due-times.js';
+import { readDueTimes } from '../../../src/features/hooks/schedule.js';
 import { replanSchedules, startDueRuns } from '../../../src/features/hooks/run-schedules.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';

@@ -1,10 +1,9 @@
 import { Webhook } from 'svix';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
-import { createBroadcast, sendBroadcast } from '../../../src/features/mail/broadcasts.js';
+import { createBroadcast, sendBroadcast } from '../../../src/features/mail/audiences.js';
 import { deliverMail } from '../../../src/features/mail/sending/deliver-mail.job.js';
-import { listMailLogs } from '../../../src/features/mail/list-mail-logs.js';
-import { mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.js';
+import { listMailLogs, mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.js';
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { readBatch, readMailRequest } from '../../../src/features/mail/read-mail.js';
 import { receiveMailEvent } from '../../../src/features/mail/receive-mail-event.js';

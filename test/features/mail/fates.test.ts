@@ -5,9 +5,8 @@ import { mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.
 import { setTemplate } from '../../../src/features/mail/mail-template.js';
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { mailUsageStore, readMailQuota, reserveMailQuota } from '../../../src/features/mail/sending/mail-quota.js';
-import { sendSystemMail } from '../../../src/features/mail/sending/send-system-mail.js';
+import { sendSystemMail, waitForMail } from '../../../src/features/mail/sending/send-mail.js';
 import { sweepMail } from '../../../src/features/mail/sending/sweep-mail.job.js';
-import { waitForMail } from '../../../src/features/mail/sending/wait-for-mail.js';
 import { projectStore } from '../../../src/features/projects/project-store.js';
 import { updateProject } from '../../../src/features/projects/update-project.js';
 import { jobStore } from '../../../src/platform/jobs/job.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { forgetMailsJob } from '../../../src/features/mail/forget-mails.job.js';
+import { forgetMailsJob } from '../../../src/features/mail/forget-mails.js';
 import { mailLogStore, queuedLog } from '../../../src/features/mail/mail-log.js';
 import { readMailRequest } from '../../../src/features/mail/read-mail.js';
 import { mailUsageStore } from '../../../src/features/mail/sending/mail-quota.js';

@@ -3,7 +3,7 @@ import { openApp, type App } from '../../../src/app.js';
 import type { AppError } from '../../../src/errors.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import { logIn } from '../../../src/features/users/sign-in/log-in.js';
-import { setPassword } from '../../../src/features/users/accounts/set-password.js';
+import { setPassword } from '../../../src/features/users/accounts/password.js';
 import { signUp } from '../../../src/features/users/sign-up.js';
 import { openLogger } from '../../../src/platform/observe/logger.js';
 import { buildProject } from '../../helpers/build-project.js';

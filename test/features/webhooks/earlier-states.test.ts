@@ -5,7 +5,7 @@ import { signAccessToken } from '../../../src/features/access/sign-access-token.
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { setChanges } from '../../../src/features/changes/set-changes.js';
 import { completeRules } from '../../../src/features/collections/rules/check-rules.js';
-import { relayWaiting } from '../../../src/features/webhooks/outbox/relay-waiting.js';
+import { relayWaiting } from '../../../src/features/webhooks/outbox/relay-outbox.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { openFollower, type FeedFollower } from '../../helpers/feed-follower.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

@@ -4,7 +4,7 @@ import { deliveryStore, type Delivery } from '../../../src/features/webhooks/del
 import { listProjectDeliveries, readDelivery } from '../../../src/features/webhooks/deliveries/list-deliveries.js';
 import { payloadStore, readPayload } from '../../../src/features/webhooks/deliveries/payload.js';
 import { removeOldDeliveriesJob } from '../../../src/features/webhooks/deliveries/remove-old-deliveries.job.js';
-import { replayDelivery } from '../../../src/features/webhooks/deliveries/replay-delivery.js';
+import { replayDelivery } from '../../../src/features/webhooks/deliveries/try-again.js';
 import { DAY_MS } from '../../../src/platform/time/clock.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { buildWebhook, listAllDeliveries, settleWebhooks } from '../../helpers/build-webhook.js';

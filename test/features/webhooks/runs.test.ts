@@ -6,10 +6,8 @@ import type { Collection } from '../../../src/features/collections/collection.js
 import { insertDocument } from '../../../src/features/documents/write/insert-document.js';
 import { deliverWebhook } from '../../../src/features/webhooks/deliveries/deliver-webhook.job.js';
 import { deliveryStore, type Delivery } from '../../../src/features/webhooks/deliveries/delivery.js';
-import { editWebhook } from '../../../src/features/webhooks/edit-webhook.js';
-import { removeWebhook } from '../../../src/features/webhooks/remove-webhook.js';
-import { listProjectWebhooks, requireWebhook } from '../../../src/features/webhooks/webhook-store.js';
-import type { Webhook } from '../../../src/features/webhooks/webhook.js';
+import { editWebhook, removeWebhook } from '../../../src/features/webhooks/edit-webhook.js';
+import { listProjectWebhooks, requireWebhook, type Webhook } from '../../../src/features/webhooks/webhook-store.js';
 import { openCache } from '../../../src/platform/cache.js';
 import type { RunAgain } from '../../../src/platform/jobs/job.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { handBackDelivery, noteAttempt } from '../../../src/features/webhooks/deliveries/claim-delivery.js';
 import { deliveryStore, type Delivery } from '../../../src/features/webhooks/deliveries/delivery.js';
 import { recordAttempt } from '../../../src/features/webhooks/deliveries/record-attempt.js';
-import type { Webhook } from '../../../src/features/webhooks/webhook.js';
+import type { Webhook } from '../../../src/features/webhooks/webhook-store.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { buildWebhook } from '../../helpers/build-webhook.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

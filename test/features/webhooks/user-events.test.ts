@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { changeCollection } from '../../../src/features/collections/change-collection.js';
 import { deleteUser } from '../../../src/features/users/accounts/delete-user.js';
-import { disableUser, enableUser } from '../../../src/features/users/accounts/disable-user.js';
-import { endSession } from '../../../src/features/users/sessions/list-sessions.js';
-import { setPassword } from '../../../src/features/users/accounts/set-password.js';
+import { disableUser, enableUser } from '../../../src/features/users/accounts/change-user.js';
+import { endSession } from '../../../src/features/users/sessions/end-sessions.js';
+import { setPassword } from '../../../src/features/users/accounts/password.js';
 import type { SocialProvider } from '../../../src/features/users/social/social-provider.js';
 import { resolveSocialUser } from '../../../src/features/users/social/social-user.js';
 import type { User } from '../../../src/features/users/user.js';

@@ -4,8 +4,12 @@ import { addCollection } from '../../../src/features/collections/add-collection.
 import { documentsName } from '../../../src/features/collections/collection.js';
 import { defaultUsersCollection } from '../../../src/features/collections/users-collection.js';
 import { changeProject } from '../../../src/features/declaration/plan-projects.js';
-import { identityStore, isLinkOf } from '../../../src/features/users/accounts/linked-identity.js';
-import { isPasskeyOf, passkeyStore } from '../../../src/features/users/accounts/passkey.js';
+import {
+  identityStore,
+  isLinkOf,
+  isPasskeyOf,
+  passkeyStore,
+} from '../../../src/features/users/accounts/sign-in-methods.js';
 import { findPendingEmail, ONE_TIME_CODES, type CodePurpose } from '../../../src/features/users/codes/one-time-code.js';
 import { COUNTERS } from '../../../src/features/users/counters.js';
 import { sessionStore } from '../../../src/features/users/sessions/session.js';

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { totpCode } from '../../../src/features/users/factors/totp.js';
 import type { CodePurpose } from '../../../src/features/users/codes/one-time-code.js';
-import { passkeyId } from '../../../src/features/users/accounts/passkey.js';
+import { passkeyId } from '../../../src/features/users/accounts/sign-in-methods.js';
 import type { OidcIssuer } from '../oidc-issuer.js';
 import { openAuthenticator, type SoftAuthenticator } from '../soft-authenticator.js';
 import { SITE, type AccountWorld, type Letter } from './account-world.js';

@@ -8,7 +8,7 @@ import { requireCollection } from '../../../src/features/collections/collection-
 import { fileStore, filesOf, objectOf, type FileRecord } from '../../../src/features/files/file.js';
 import { mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.js';
 import { mailUsageStore } from '../../../src/features/mail/sending/mail-quota.js';
-import { measureUsage } from '../../../src/features/management/measure-usage.js';
+import { measureUsage } from '../../../src/features/management/project-details.js';
 import { verifyBackup } from '../../../src/features/store-copies/restore-backup.js';
 import { userStore } from '../../../src/features/users/user-store.js';
 import { MIGRATIONS } from '../../../src/migrations/migrate.js';

@@ -2,8 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { App } from '../../../src/app.js';
 import { claimJobs } from '../../../src/platform/jobs/claim-jobs.js';
 import { jobStore, type AnyJobDefinition } from '../../../src/platform/jobs/job.js';
-import { openLeaseWatch, type LeaseWatch } from '../../../src/platform/jobs/lease-watch.js';
-import { openRunner } from '../../../src/platform/jobs/runner.js';
+import { openLeaseWatch, openRunner, type LeaseWatch } from '../../../src/platform/jobs/runner.js';
 import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { AnyJobDefinition } from '../../../src/platform/jobs/job.js';
 import { openJobQueue } from '../../../src/platform/jobs/job-queue.js';
 import { openRunner } from '../../../src/platform/jobs/runner.js';
-import type { PubSub } from '../../../src/platform/processes/pub-sub.js';
+import type { PubSub } from '../../../src/platform/processes/hints.js';
 import type { App } from '../../../src/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

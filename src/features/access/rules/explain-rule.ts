@@ -6,7 +6,7 @@ import { rulesOf, type RuleName } from '../../collections/rules/collection-rules
 import { ruleOf, type RuleCondition, type RuleValue, type SetCondition } from '../../collections/rules/rule.js';
 import type { Caller } from '../caller.js';
 import { readAttributes } from './caller-attributes.js';
-import { answerQuestions, findSetAge } from './caller-sets.js';
+import { answerQuestions, findSetAge } from './access-sets.js';
 import { admitsNothing, compileRule, filterOf, listQuestions } from './compile-rule.js';
 import { boundValuesOfDocument } from './bound-values.js';
 

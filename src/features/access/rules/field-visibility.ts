@@ -1,7 +1,7 @@
 import { EJSON, type Document } from 'bson';
 import type { Matcher } from '../../../platform/database/database.js';
 import type { FieldRules } from '../../collections/rules/field-rules.js';
-import type { AskSet } from './caller-sets.js';
+import type { AskSet } from './access-sets.js';
 import { holdsIn, ruleAdmits } from './holds-in.js';
 import { admitsNothing, compileRule, filterOf, type CallerAttributes, type CompiledRule } from './compile-rule.js';
 

@@ -1,7 +1,7 @@
 import type { Document } from 'bson';
 import { isObjectId } from '../../../platform/ids.js';
 import type { Rule } from '../../collections/rules/rule.js';
-import type { AskSet } from './caller-sets.js';
+import type { AskSet } from './access-sets.js';
 import {
   compileRule,
   keyOfQuestion,

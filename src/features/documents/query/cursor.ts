@@ -1,12 +1,7 @@
 import { EJSON, type Document } from 'bson';
 import { invalid, type AppError } from '../../../errors.js';
 import type { SecretBox } from '../../../platform/secrets/secret-box.js';
-import {
-  MAX_TOKEN_CHARACTERS,
-  openToken,
-  createSignedToken,
-  type TokenForm,
-} from '../../../platform/secrets/signed-token.js';
+import { MAX_TOKEN_CHARACTERS, openToken, createSignedToken, type TokenForm } from '../../../platform/secrets/jwt.js';
 import type { Collection } from '../../collections/collection.js';
 import type { SortField } from './parse-sort.js';
 import { badQuery } from '../reply/query-text.js';

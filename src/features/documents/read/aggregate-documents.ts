@@ -3,7 +3,7 @@ import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
 import { findVisibility, readFilter, type ReadScope } from '../../access/access-rules.js';
 import { type Caller, tenantOfCaller } from '../../access/caller.js';
-import { exceedsSetLimit, MAX_SETS } from '../../access/rules/set-limit.js';
+import { exceedsSetLimit, MAX_SETS } from '../../access/rules/access-sets.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';

@@ -1,7 +1,7 @@
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
 import { findVisibility } from '../../access/access-rules.js';
-import { userCaller } from '../../access/operator-caller.js';
+import { userCaller } from '../../access/operator-access.js';
 import { explainRule, type ExplainedRule } from '../../access/rules/explain-rule.js';
 import type { Collection } from '../../collections/collection.js';
 import { RULE_NAMES } from '../../collections/rules/collection-rules.js';

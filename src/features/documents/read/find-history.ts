@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import type { HistoryChange } from '../../changes/change-log.js';
 import { openChangeLog } from '../../changes/open-change-log.js';
 import type { Collection } from '../../collections/collection.js';
-import { relayWaiting } from '../../webhooks/outbox/relay-waiting.js';
+import { relayWaiting } from '../../webhooks/outbox/relay-outbox.js';
 import { decodeStored } from '../reply/encode-document.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
 import { visibleDocuments } from '../store/document.js';

@@ -5,7 +5,7 @@ import { findObjectId } from '../../../platform/ids.js';
 import { findVisibility, readFilter, type AccessFilter } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
 import type { FieldVisibility } from '../../access/rules/field-visibility.js';
-import { exceedsSetLimit, MAX_SETS } from '../../access/rules/set-limit.js';
+import { exceedsSetLimit, MAX_SETS } from '../../access/rules/access-sets.js';
 import type { Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
 import { USERS } from '../../collections/users-collection.js';

@@ -1,7 +1,7 @@
 import type { App } from '../../../app.js';
 import type { AppError } from '../../../errors.js';
 import type { Caller } from '../../access/caller.js';
-import type { AskSet } from '../../access/rules/caller-sets.js';
+import type { AskSet } from '../../access/rules/access-sets.js';
 import type { Collection } from '../../collections/collection.js';
 import type { StoredDocument } from '../store/document.js';
 import type { StateWrite } from '../store/state-writes.js';

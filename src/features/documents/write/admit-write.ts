@@ -1,6 +1,6 @@
 import { type AppError, forbidden } from '../../../errors.js';
 import type { EndWriter } from '../../access/access-rules.js';
-import type { AskSet } from '../../access/rules/caller-sets.js';
+import type { AskSet } from '../../access/rules/access-sets.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentNotFound } from './write-target.js';
 

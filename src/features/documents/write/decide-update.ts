@@ -1,7 +1,7 @@
 import { calculateObjectSize, type Document, type ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { conflict, forbidden, invalid, type AppError } from '../../../errors.js';
-import type { AskSet } from '../../access/rules/caller-sets.js';
+import type { AskSet } from '../../access/rules/access-sets.js';
 import { filterOf } from '../../access/rules/compile-rule.js';
 import { holdsIn } from '../../access/rules/holds-in.js';
 import type { Collection } from '../../collections/collection.js';

@@ -1,7 +1,7 @@
 import type { Document } from 'bson';
 import { forbidden, type AppError } from '../../../errors.js';
 import type { EndWriter, Writer } from '../../access/access-rules.js';
-import type { AskSet } from '../../access/rules/caller-sets.js';
+import type { AskSet } from '../../access/rules/access-sets.js';
 import { holdsIn } from '../../access/rules/holds-in.js';
 import type { Collection } from '../../collections/collection.js';
 import { redactDocument } from '../reply/redact-fields.js';

@@ -1,10 +1,10 @@
+import { forbidden, AppError } from '../../../errors.js';
+import type { Caller } from '../../access/caller.js';
+import { USERS } from '../../collections/users-collection.js';
 import type { ServerResponse } from 'node:http';
 import type { App } from '../../../app.js';
-import { AppError } from '../../../errors.js';
 import { estimateQuery } from '../../../http/admission/weights.js';
 import { turn } from '../../../scheduler.js';
-import type { Caller } from '../../access/caller.js';
-import { requireFollowable } from '../admit-follower.js';
 import { openFeedCursor, type FeedPosition } from '../feed-cursor.js';
 import { openFollowing, type Following } from '../read-page.js';
 import { Follower, type FollowRequest } from './follower.js';
@@ -15,6 +15,15 @@ import type { Collection } from '../../collections/collection.js';
 import { filtersOf, findOperator } from '../../documents/query/parse-list-query.js';
 import { badQuery, readQueryText } from '../../documents/reply/query-text.js';
 import { FEED_PARAMETERS, readFeedQuery, type FeedQuery } from '../feed-query.js';
+
+/**
+ * As in `/api/data`; but the secret key may follow `users`, as it may have webhooks tell of them. 403 USERS_BLOCKED.
+ */
+export function requireFollowable(caller: Caller, collectionName: string): void {
+  if (!collectionName.toLowerCase().startsWith(USERS)) return;
+  if (collectionName === USERS && caller.key.type === 'secret') return;
+  throw forbidden('USERS_BLOCKED', 'The users collection is reached through /api/userAuth only');
+}
 
 /** A live filter is tried on every change, so it may be no more than this. */
 const MAX_CONDITIONS = 20;
@@ -76,7 +85,7 @@ function countLeaves(value: unknown): number {
 }
 
 /** One subscription of a stream. */
-export interface Subscription {
+interface Subscription {
   collection: string;
   /** Filters, `fields` and `meta` as a query string. */
   query: string;

@@ -22,8 +22,7 @@ import { decodeMeta, decodeStored } from '../../documents/reply/encode-document.
 import { readRows, readWithin, ReplySize } from '../../documents/reply/reply-size.js';
 import { documentStore } from '../../documents/store/document-store.js';
 import { visibleDocuments } from '../../documents/store/document.js';
-import { populateChanges, referringFilter, type FollowedRef, type RefNews } from '../populating.js';
-import { prepareRead } from '../prepare-read.js';
+import { populateChanges, referringFilter, prepareRead, type FollowedRef, type RefNews } from '../populating.js';
 import type { Following } from '../read-page.js';
 import { readPart } from '../read-window.js';
 import type { WindowPart } from '../window-order.js';

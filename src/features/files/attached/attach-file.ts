@@ -11,7 +11,7 @@ import { requireUpdatable } from '../../documents/write/admit-state.js';
 import type { Project } from '../../projects/project.js';
 import { isPublicBucket } from '../bucket/check-bucket.js';
 import { isSince, type FileDocument, type FileRecord, choosePlace, openPlace, fileMissing } from '../file.js';
-import type { SeenBy } from '../uploads/new-file.js';
+import type { SeenBy } from '../uploads/request-upload.js';
 
 /** The document that an upload is to belong to. */
 export const ATTACH = object({ collection: text({ minLength: 1, maxLength: 64 }), id: TEXT }, 'AttachedTo');

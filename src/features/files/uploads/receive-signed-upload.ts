@@ -4,8 +4,16 @@ import { conflict, forbidden, invalid, overLimit } from '../../../errors.js';
 import type { StoredBytes } from '../../../platform/object-store/block-sums.js';
 import type { LocalGrant } from '../../../platform/object-store/local-store.js';
 import { isObjectKey } from '../../../platform/object-store/object-store.js';
-import { isShownInline } from '../content-type.js';
-import { isNearly, MAX_DRIFT_BYTES, newObject, storedAs, type FileRecord, fileMissing, fileStore } from '../file.js';
+import {
+  isShownInline,
+  isNearly,
+  MAX_DRIFT_BYTES,
+  newObject,
+  storedAs,
+  fileMissing,
+  fileStore,
+  type FileRecord,
+} from '../file.js';
 
 export interface SignedUpload {
   path: string;

@@ -4,18 +4,20 @@ import { receiveFile, type IncomingFile } from '../../../http/requests/multipart
 import type { Project } from '../../projects/project.js';
 import {
   providerOf,
-  type FileRecord,
   choosePlace,
   objectOf,
   storedAs,
   deletion,
   openPlace,
   fileStore,
+  isContentType,
+  isShownInline,
+  UNKNOWN_TYPE,
+  type FileRecord,
 } from '../file.js';
-import { type SeenBy, newFile } from './new-file.js';
+import { newFile, type SeenBy } from './request-upload.js';
 import { insertServiceRecord } from '../../quota/insert-service-record.js';
-import { confirmFile, requireRoom } from './confirm-file.js';
-import { isContentType, isShownInline, UNKNOWN_TYPE } from '../content-type.js';
+import { confirmFile, requireRoom } from './confirm-upload.js';
 import { reapFiles } from './reap-files.js';
 
 /** What an upload is refused with, besides outages. */

@@ -10,6 +10,7 @@ import {
   TEMPLATE_USED,
   type MailLog,
   type TemplateUsed,
+  type MailStatus,
 } from '../mail-log.js';
 import { reserveMailQuota, type MailQuotaUse } from './mail-quota.js';
 import { requireTemplate } from '../mail-template.js';
@@ -18,6 +19,8 @@ import { checkRendered, type MailRequest } from '../read-mail.js';
 import { renderTemplate, type MailText } from '../render-template.js';
 import { invalid } from '../../../errors.js';
 import { isEmailAddress } from '../../../platform/schema/text-forms.js';
+import { setTimeout as pause } from 'node:timers/promises';
+import { findObjectId } from '../../../platform/ids.js';
 
 export const QUEUED_MAIL = object(
   {
@@ -97,4 +100,59 @@ export function sendTestMail(app: App, project: Project, to: string): ReturnType
   if (!isEmailAddress(to)) throw invalid('INVALID_MAIL', `"${to.slice(0, 80)}" is not an e-mail address`);
   const text = { subject: `Test mail of ${project.name}`, text: 'If you read this, mail works.' };
   return sendMail(app, project, { to: [to], variables: {}, content: { kind: 'direct', text } });
+}
+
+export interface SystemMail {
+  template:
+    | 'verification'
+    | 'password-reset'
+    | 'login-code'
+    | 'email-change'
+    | 'email-change-notice'
+    | 'mfa-reset-notice'
+    | 'invite';
+  to: string;
+  variables: Readonly<Record<string, string | number>>;
+}
+
+const HIDDEN_CODE = '••••••';
+
+/**
+ * Queues a mail that the service itself owes an end user; it costs the project no slot. The project may override the
+ * template.
+ */
+export async function sendSystemMail(app: App, project: Project, mail: SystemMail): Promise<void> {
+  const template = await requireTemplate(app, project, { name: mail.template });
+  const text = renderTemplate(template.text, mail.variables);
+  const outgoing = { from: resolveSender(app, project), to: [mail.to], ...text };
+  const log = queuedLog(app, project._id, outgoing, {
+    // Who reads the log is not to learn the code.
+    subject: renderTemplate({ subject: template.text.subject }, { ...mail.variables, code: HIDDEN_CODE }).subject,
+    usingByok: findByokKey(app, project) !== null,
+    templateUsed: template.used,
+  });
+  await mailLogStore(app).insertOne(log);
+  await enqueueMail(app, log, { urgent: true });
+}
+
+const LOOK_AGAIN_MS = 200;
+
+export interface MailFate {
+  status: MailStatus;
+  /** The words of the mail server about a refusal, an attempt that failed, or refused recipients. */
+  reason: string | null;
+}
+
+/**
+ * Waits until a queued mail was sent, failed, or an attempt at it failed; at most `forMs`. The caller's signal ends the
+ * wait with its reason.
+ */
+export async function waitForMail(app: App, id: string, forMs: number, signal: AbortSignal): Promise<MailFate> {
+  const endMs = performance.now() + forMs;
+  for (;;) {
+    const log = await mailLogStore(app).findOne({ _id: findObjectId(id)! });
+    const fate: MailFate = { status: log?.status ?? 'queued', reason: log?.reason ?? null };
+    if (fate.status !== 'queued' || fate.reason !== null || performance.now() >= endMs) return fate;
+    await pause(LOOK_AGAIN_MS, undefined, { signal });
+  }
 }

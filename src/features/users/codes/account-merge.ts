@@ -7,7 +7,7 @@ import { emailTaken } from '../accounts/insert-user.js';
 import { oneTimeTokens } from '../../quota/one-time-token.js';
 import type { User } from '../user.js';
 import { findUser, findUserByEmail } from '../user-store.js';
-import { claimAccount } from './verified-address.js';
+import { claimAccount } from './ownership.js';
 
 const MERGE_TOKENS = oneTimeTokens<{ anonymousId: ObjectId; userId: ObjectId; email: string }>('merge', 5 * 60_000);
 

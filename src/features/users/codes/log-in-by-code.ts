@@ -9,9 +9,9 @@ import { completeSignIn, accountDisabled, type SignedIn } from '../sign-in/compl
 import type { User } from '../user.js';
 import { accountChanged, findUserByEmail } from '../user-store.js';
 import { codeInvalid, takeCode } from './one-time-code.js';
-import { claimAccount, createVerifiedUser } from './verified-address.js';
+import { claimAccount, createVerifiedUser } from './ownership.js';
 import { sendAskedCode, type CodeRequest } from './send-code.js';
-import type { Asker } from './tie-of-caller.js';
+import type { Asker } from './mail-allowance.js';
 
 const MAX_RACES = 3;
 

@@ -9,8 +9,7 @@ import type { Project } from '../../projects/project.js';
 import { foldCode } from '../credentials.js';
 import { insertServiceRecord } from '../../quota/insert-service-record.js';
 import type { Counted } from '../counters.js';
-import { uncountMails } from './mail-allowance.js';
-import type { Asker } from './tie-of-caller.js';
+import { uncountMails, type Asker } from './mail-allowance.js';
 
 export const ONE_TIME_CODES = 'one_time_codes';
 

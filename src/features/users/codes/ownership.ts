@@ -1,14 +1,44 @@
-import type { ObjectId } from 'bson';
+import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { randomToken } from '../../../platform/ids.js';
+import type { JobDefinition } from '../../../platform/jobs/job.js';
+import { hasCutoff } from '../../access/token-cutoff.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { projectStore } from '../../projects/project-store.js';
 import type { Project } from '../../projects/project.js';
-import { changeUser } from '../accounts/change-user.js';
-import { sessionsEnd, type KnownAccount } from '../sessions/end-sessions.js';
-import { factorsEnd } from '../factors/factors.js';
-import { finishTransfer, finishTransferJob } from './finish-transfer.job.js';
-import { sessionStore, type Session } from '../sessions/session.js';
+import { endSessions, sessionsEnd, type KnownAccount } from '../sessions/end-sessions.js';
+import { removeDeadLinks, removeDeadPasskeys } from '../accounts/sign-in-methods.js';
 import type { User } from '../user.js';
+import { findUser } from '../user-store.js';
+import { randomToken } from '../../../platform/ids.js';
+import { changeUser } from '../accounts/change-user.js';
+import { factorsEnd } from '../factors/factors.js';
+import { sessionStore, type Session } from '../sessions/session.js';
+import { requireCollection } from '../../collections/collection-store.js';
+import { USERS } from '../../collections/users-collection.js';
+import { insertUser } from '../accounts/insert-user.js';
+import { readNewUser } from '../accounts/new-user.js';
+import type { Client } from '../sessions/open-session.js';
+import { askSignUp } from '../user-hooks.js';
+
+/** Ends tokens, sessions and identities of earlier owners after a write with ownershipBegins. Idempotent. */
+export async function finishTransfer(app: App, project: Project, user: User): Promise<void> {
+  await endSessions(app, project, user, 'account changed');
+  await removeDeadLinks(app, project, user);
+  await removeDeadPasskeys(app, project, user);
+}
+
+/** Finishes a transfer if a process died between its writes; otherwise does nothing. */
+export const finishTransferJob: JobDefinition<App, { projectId: string; userId: string }> = {
+  name: 'users.finishTransfer',
+  retry: { delaysMs: [1000, 10_000, 60_000] },
+  async run(app, { projectId, userId }) {
+    const project = await projectStore(app).findOne({ _id: new ObjectId(projectId) });
+    const user = project && (await findUser(app, project._id, new ObjectId(userId)));
+    const before = user?.[HIDDEN_FIELD].tokensSince;
+    if (!project || !user || !before || (await hasCutoff(app, project._id, userId, before))) return;
+    await finishTransfer(app, project, user);
+  },
+};
 
 const STAMP_BYTES = 12;
 const PASSWORD_HASH = `${HIDDEN_FIELD}.passwordHash`;
@@ -70,4 +100,33 @@ export async function transferOwnership(
 export async function finishLater(app: App, project: Project, userId: ObjectId): Promise<void> {
   const payload = { projectId: project._id.toHexString(), userId: userId.toHexString() };
   await app.jobs.enqueue(finishTransferJob, payload, { runAt: new Date(app.clock.now() + FINISH_AFTER_MS) });
+}
+
+/**
+ * The account of an address, for the person who has just verified the address outside the account's sessions. If the
+ * address was unverified, password, sessions, factors and identities are removed. Null if the account changed
+ * in between; read it again.
+ */
+export async function claimAccount(app: App, project: Project, user: User): Promise<User | null> {
+  if (user.emailVerified) return user;
+  return transferOwnership(app, project, user, { email: user.email, emailVerified: false }, {}, null);
+}
+
+/**
+ * A new account without a password for the person who verified the address. 409 EMAIL_TAKEN or DUPLICATE_VALUE, 400
+ * VALIDATION_FAILED where the schema of `users` requires more, 403 QUOTA_EXCEEDED.
+ */
+export async function createVerifiedUser(
+  app: App,
+  project: Project,
+  { email, client }: { email: string; client: Client },
+  fields: Record<string, unknown> = {},
+): Promise<User> {
+  const body = { email, emailVerified: true, ...fields };
+  const collection = await requireCollection(app, project._id, USERS);
+  const options = { setter: 'project', needsPassword: false } as const;
+  const { user: wanted } = readNewUser(collection, body, options, app.clock.now());
+  const user = await askSignUp(app, project, collection, wanted, client);
+  await insertUser(app, collection, user);
+  return user;
 }

@@ -6,7 +6,7 @@ import { endSessions, sessionsEnd, lockUser } from '../sessions/end-sessions.js'
 import type { Client } from '../sessions/open-session.js';
 import { checkCode, codeInvalid } from './one-time-code.js';
 import { transferOwnership } from './ownership.js';
-import type { Asker } from './tie-of-caller.js';
+import type { Asker } from './mail-allowance.js';
 import type { User } from '../user.js';
 import { findUserByEmail } from '../user-store.js';
 

@@ -5,7 +5,7 @@ import { emailTaken, isEmailConflict } from '../accounts/insert-user.js';
 import { emailTakenWithMergeToken } from './account-merge.js';
 import { checkCode, codeInvalid, findCode, type CheckedCode } from './one-time-code.js';
 import { findVerifyingSession, transferOwnership, type VerifyingSession } from './ownership.js';
-import type { Asker } from './tie-of-caller.js';
+import type { Asker } from './mail-allowance.js';
 import { LASTING, type User } from '../user.js';
 import { findUser, findUserByEmail } from '../user-store.js';
 

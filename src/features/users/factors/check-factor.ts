@@ -10,7 +10,7 @@ import { nameOf, type User } from '../user.js';
 import { findUser, noteInAccount } from '../user-store.js';
 import { hashRecoveryCode, openTotp } from './factors.js';
 import { findTotpStep } from './totp.js';
-import { ASSERTION, checkPasskey } from './verify-passkey.js';
+import { ASSERTION, checkPasskey } from './passkeys.js';
 
 /** A second factor in a body. */
 export interface GivenFactor {

@@ -12,7 +12,7 @@ import type { ServiceNotes } from '../../documents/store/document-store.js';
 import type { Level } from '../../access/caller.js';
 import { foldCode } from '../credentials.js';
 import type { User } from '../user.js';
-import { hasPasskey } from '../accounts/passkey.js';
+import { hasPasskey } from '../accounts/sign-in-methods.js';
 import { toBase32 } from './totp.js';
 
 const RECOVERY_CODES = 10;

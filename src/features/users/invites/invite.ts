@@ -1,15 +1,28 @@
-import type { ObjectId } from 'bson';
+import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { missing, type AppError } from '../../../errors.js';
+import { missing, AppError, conflict, invalid, overLimit, forbidden } from '../../../errors.js';
 import { storeOf } from '../../../platform/database/store-of.js';
-import { findObjectId } from '../../../platform/ids.js';
+import { findObjectId, randomToken, sha256Hex } from '../../../platform/ids.js';
 import { arrayOf, MOMENT, object, TEXT } from '../../../platform/schema/schema.js';
 import type { Project } from '../../projects/project.js';
+import { DAY_MS } from '../../../platform/time/clock.js';
+import { requireCollection } from '../../collections/collection-store.js';
+import { requireRolesPlace, USERS } from '../../collections/users-collection.js';
+import { readNewDocument } from '../../documents/write/new-document.js';
+import { signInOf } from '../../projects/sign-in-settings.js';
+import { insertServiceRecord } from '../../quota/insert-service-record.js';
+import { countMailTo } from '../codes/mail-allowance.js';
+import { deliverToUser } from '../user-hooks.js';
+import { isEmail, normaliseEmail } from '../credentials.js';
+import { unlessDuplicate } from '../../../platform/database/database.js';
+import { insertDocumentRecord } from '../../documents/write/decide-insert.js';
+import { changeRoles } from '../accounts/user-roles.js';
+import type { User } from '../user.js';
 
 export const INVITES = 'invites';
 
 /** An invitation of an address to a project (accounts.md 3). */
-export interface Invite {
+interface Invite {
   /** SHA-256 of the token in the mail. */
   _id: string;
   /** Names it to the project's server, without the token. */
@@ -27,9 +40,9 @@ export interface Invite {
   usedAt: Date | null;
 }
 
-export const inviteStore = storeOf<Invite>(INVITES);
+const inviteStore = storeOf<Invite>(INVITES);
 
-export function inviteUnknown(): AppError {
+function inviteUnknown(): AppError {
   return missing('INVITE_NOT_FOUND', 'The invitation is unknown, used, withdrawn or expired. Ask for a new one');
 }
 
@@ -62,4 +75,118 @@ export function presentInvite({ id, email, roles, createdAt, expiresAt }: Invite
     createdAt: createdAt.toISOString(),
     expiresAt: expiresAt.toISOString(),
   };
+}
+
+const LIFETIME_MS = 7 * DAY_MS;
+const MAX_OPEN = 100;
+
+interface InviteInput {
+  email: string;
+  redirect: string;
+  roles?: string[];
+  set?: { collection: string; document: Record<string, unknown> };
+  /** Who invites, as the mail says it. */
+  inviterName?: string;
+}
+
+/** The document that an invitation stores for a user. */
+function fillIn(document: Record<string, unknown>, userId: ObjectId): Record<string, unknown> {
+  const own = userId.toHexString();
+  return Object.fromEntries(
+    Object.entries(document).map(([name, value]) => [name, value === '=user.id' ? own : value]),
+  );
+}
+
+/**
+ * Stores an invitation for seven days and mails it. 400 for what is no address, REDIRECT_NOT_ALLOWED, and for a
+ * document that its collection would refuse; 404 COLLECTION_NOT_FOUND; 409 ROLES_FIELD, TOO_MANY_INVITES; 429
+ * INVITE_LIMIT for an address that has had its mails.
+ */
+export async function sendInvite(app: App, project: Project, input: InviteInput): Promise<Invite> {
+  const email = normaliseEmail(input.email);
+  if (!isEmail(email)) throw invalid('INVALID_EMAIL', `"${email.slice(0, 100)}" is not an e-mail address`);
+  if (!signInOf(project).redirects.includes(input.redirect)) {
+    throw invalid('REDIRECT_NOT_ALLOWED', 'This address is not one of the project’s redirect URLs');
+  }
+  const { roles = [], set } = input;
+  if (roles.length > 0) requireRolesPlace((await requireCollection(app, project._id, USERS)).fields);
+  const now = app.clock.now();
+  if (set) {
+    if (set.collection === USERS) throw invalid('INVALID_INVITE', 'An invitation cannot insert users');
+    const collection = await requireCollection(app, project._id, set.collection);
+    // Refused now, not when the invited person comes.
+    readNewDocument(collection, fillIn(set.document, new ObjectId()), null, now);
+  }
+  const open = { projectId: project._id, usedAt: null, expiresAt: { $gt: new Date(now) } };
+  if ((await inviteStore(app).countDocuments(open)) >= MAX_OPEN) {
+    throw conflict('TOO_MANY_INVITES', `A project has at most ${MAX_OPEN} open invitations: withdraw some first`);
+  }
+  if (!(await countMailTo(app, project._id, email))) {
+    throw overLimit('INVITE_LIMIT', 'Too many emails to this address. Try again later');
+  }
+  const token = randomToken(32);
+  const invite: Invite = {
+    _id: sha256Hex(token),
+    id: new ObjectId(),
+    projectId: project._id,
+    email,
+    roles,
+    ...(set && { set: { ...set, documentId: new ObjectId() } }),
+    createdAt: new Date(now),
+    expiresAt: new Date(now + LIFETIME_MS),
+    usedBy: null,
+    usedAt: null,
+  };
+  await insertServiceRecord(app, 'invites', invite);
+  const inviteUrl = `${input.redirect}#${new URLSearchParams({ invite: token }).toString()}`;
+  const variables = { projectName: project.name, inviterName: input.inviterName ?? 'The team', inviteUrl };
+  await deliverToUser(app, project, { template: 'invite', to: email, variables }, { user: null, once: invite._id });
+  return invite;
+}
+
+/** The open invitation of a token; 404 INVITE_NOT_FOUND. */
+export async function requireInvite(app: App, project: Project, token: string): Promise<Invite> {
+  const invite = await inviteStore(app).findOne({
+    _id: sha256Hex(token),
+    projectId: project._id,
+    usedAt: null,
+    expiresAt: { $gt: new Date(app.clock.now()) },
+  });
+  if (!invite) throw inviteUnknown();
+  return invite;
+}
+
+/**
+ * Gives the user the roles of an invitation and stores its document, both once: the invitation is the user's with the
+ * first write, and what a crash left undone is done when it is accepted again. Opens no session. 403 EMAIL_MISMATCH
+ * unless it is for the user's proven address.
+ */
+export async function acceptInvite(app: App, project: Project, user: User, token: string): Promise<User> {
+  const invite = await requireInvite(app, project, token);
+  if (!user.emailVerified || user.email !== invite.email) {
+    throw forbidden('EMAIL_MISMATCH', 'The invitation is for another address, or your address is not confirmed');
+  }
+  const own = { _id: invite._id, usedBy: { $in: [null, user._id] }, usedAt: null };
+  const claimed = await inviteStore(app).updateOne(own, { $set: { usedBy: user._id } });
+  if (claimed.matchedCount === 0) throw inviteUnknown();
+  const { roles } = invite;
+  const welcomed =
+    roles.length === 0
+      ? user
+      : await changeRoles(app, project, user, (present) => [...new Set([...present, ...roles])]);
+  await storeDocument(app, project, user, invite);
+  await inviteStore(app).updateOne(own, { $set: { usedAt: new Date(app.clock.now()) } });
+  return welcomed;
+}
+
+async function storeDocument(app: App, project: Project, user: User, { set }: Invite): Promise<void> {
+  if (!set) return;
+  const collection = await requireCollection(app, project._id, set.collection);
+  const document = readNewDocument(collection, fillIn(set.document, user._id), null, app.clock.now());
+  try {
+    await unlessDuplicate(insertDocumentRecord(app, collection, { ...document, _id: set.documentId }));
+  } catch (error) {
+    // A member already.
+    if (!(error instanceof AppError) || error.code !== 'DUPLICATE_VALUE') throw error;
+  }
 }

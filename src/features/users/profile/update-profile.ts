@@ -15,15 +15,14 @@ import type { WriteTarget } from '../../documents/write/write-target.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from '../accounts/change-user.js';
 import { checkNewPassword, isEmail, normaliseEmail } from '../credentials.js';
-import { finishTransfer } from '../codes/finish-transfer.job.js';
+import { finishTransfer, findVerifyingSession, finishLater, ownershipBegins } from '../codes/ownership.js';
 import { emailTaken, isEmailConflict, requireSizeAfter } from '../accounts/insert-user.js';
 import { rejectProtected, type FieldSetter } from '../accounts/new-user.js';
 import { takeRoles } from '../accounts/user-roles.js';
-import { findVerifyingSession, finishLater, ownershipBegins } from '../codes/ownership.js';
 import { BY_STRANGER, sendChangeCode, sendCode } from '../codes/send-code.js';
 import { isAnonymous, type User } from '../user.js';
 import { accountChanged, requireUser, findUserByEmail } from '../user-store.js';
-import { withCurrentPassword } from '../accounts/check-password.js';
+import { withCurrentPassword } from '../accounts/password.js';
 
 /** The editor of a profile, and the network of the request. */
 export interface ProfileEditor {

@@ -4,7 +4,7 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from '../accounts/change-user.js';
 import { isEmailConflict } from '../accounts/insert-user.js';
-import { identityStore, type LinkedIdentity } from '../accounts/linked-identity.js';
+import { identityStore, type LinkedIdentity } from '../accounts/sign-in-methods.js';
 import { isEmail, normaliseEmail } from '../credentials.js';
 import { isAnonymous, LASTING, type User } from '../user.js';
 import { accountChanged } from '../user-store.js';

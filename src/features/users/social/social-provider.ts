@@ -6,7 +6,7 @@ import type { EncryptedPlace } from '../../../platform/secrets/reencrypt.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { requirePublicTarget } from '../../../platform/network/require-public-target.js';
 import type { Project } from '../../projects/project.js';
-import { isRedirectTarget, isSafeWebAddress } from '../../projects/redirect-target.js';
+import { isRedirectTarget, isSafeWebAddress } from '../../projects/sign-in-settings.js';
 
 export const SOCIAL_PROVIDERS = 'social_providers';
 

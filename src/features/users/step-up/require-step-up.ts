@@ -1,26 +1,27 @@
 import type { App } from '../../../app.js';
-import { forbidden } from '../../../errors.js';
+import { forbidden, unauthenticated } from '../../../errors.js';
 import { clientNetwork } from '../../../http/requests/client-address.js';
 import { openObject, text } from '../../../platform/schema/schema.js';
 import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import { levelOf, type Level } from '../../access/caller.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
-import { withCurrentPassword } from '../accounts/check-password.js';
-import { PASSWORD } from '../accounts/describe-user.js';
+import { withCurrentPassword } from '../accounts/password.js';
+import { PASSWORD } from '../accounts/present-user.js';
 import { FACTOR_FIELDS, takeFactor, type GivenFactor } from '../factors/check-factor.js';
-import { hasPasskey } from '../accounts/passkey.js';
+import { hasPasskey } from '../accounts/sign-in-methods.js';
 import { asksForCode, findLevel } from '../factors/factors.js';
 import { takeCode } from '../codes/one-time-code.js';
 import { isSessionOf } from '../sessions/end-sessions.js';
-import { authenticationOf, type AuthMethod, type SessionAuthentication, sessionStore } from '../sessions/session.js';
+import { authenticationOf, sessionStore, type AuthMethod, type SessionAuthentication } from '../sessions/session.js';
 import { isAnonymous, type User } from '../user.js';
+import { issueAccessToken } from '../sessions/open-session.js';
 
 /** Sensitive changes of an account accept an authentication of this age. */
 const FRESH_MS = 10 * 60_000;
 
 /** Credentials for re-authentication in a body. */
-export interface StepUpCredentials extends GivenFactor {
+interface StepUpCredentials extends GivenFactor {
   currentPassword?: string;
   otp?: string;
 }
@@ -50,7 +51,7 @@ export const STEP_UP_ERRORS = {
 };
 
 /** A signed-in user, the session behind the token, and the network of the request. */
-export interface SessionUser {
+interface SessionUser {
   user: User;
   session: string | null;
   ip: string;
@@ -60,7 +61,7 @@ export interface SessionUser {
  * Verifies the credentials in a body, MFA first. 401 INVALID_CREDENTIALS or MFA_CODE_INVALID, or 400 OTP_INVALID for
  * wrong ones, which count as guesses; null if there are none.
  */
-export async function verifyCredentials(
+async function verifyCredentials(
   app: App,
   project: Project,
   { user, ip }: SessionUser,
@@ -100,7 +101,7 @@ export async function requireStepUp(
 }
 
 /** The error for a missing re-authentication, with the accepted methods. */
-export async function stepUpRequired(app: App, project: Project, user: User): Promise<Error> {
+async function stepUpRequired(app: App, project: Project, user: User): Promise<Error> {
   const methods = await stepUpMethods(app, project, user);
   const mailed = methods.includes('otp') ? ' (step-up/code mails an otp)' : '';
   const message = `Re-authenticate: send ${methods.join(' or ')}${mailed}, here or to step-up`;
@@ -134,4 +135,33 @@ async function findFresh(
   const at = level === 2 ? found.mfaAt : authentication.authAt;
   const ageMs = at ? app.clock.now() - at.getTime() : Infinity;
   return ageMs < FRESH_MS && ageMs > -CLOCKS_DIFFER_MS ? authentication : null;
+}
+
+/**
+ * Stores a re-authentication in the session and returns an access token with it. 403 STEP_UP_REQUIRED for credentials
+ * below the account's highest level; 401 if the session has ended.
+ */
+export async function stepUp(
+  app: App,
+  project: Project,
+  sessionUser: SessionUser,
+  given: StepUpCredentials,
+): Promise<string> {
+  const { user, session } = sessionUser;
+  const method = await verifyCredentials(app, project, sessionUser, given);
+  if (!method || levelOf([method]) < (await findLevel(app, project, user))) {
+    throw await stepUpRequired(app, project, user);
+  }
+  const now = app.clock.now();
+  const live = { _id: session ?? '', userId: user._id, revokedAt: null };
+  const found = await sessionStore(app).findOne(live);
+  const proved = found && {
+    amr: [...new Set([...authenticationOf(found).amr, method])],
+    authAt: new Date(now),
+    ...(levelOf([method]) === 2 && { mfaAt: new Date(now) }),
+  };
+  if (!proved || (await sessionStore(app).updateOne(live, { $set: proved })).matchedCount === 0) {
+    throw unauthenticated('TOKEN_INVALID', 'The session has ended: sign in again');
+  }
+  return issueAccessToken(app, project, user, { ...found, ...proved }, now);
 }

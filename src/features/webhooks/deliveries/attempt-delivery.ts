@@ -5,11 +5,10 @@ import { ownCodeSettings } from '../../projects/own-code.js';
 import { OutboundError } from '../../../platform/network/outbound.js';
 import { VERSION } from '../../../package.js';
 import type { Delivery, DeliveryAttempt } from './delivery.js';
-import { isAccepted, type AttemptOutcome } from './judge-attempt.js';
+import { isAccepted, type AttemptOutcome } from './record-attempt.js';
 import { signDelivery } from './sign-delivery.js';
 import { isOwnHandler } from '../add-webhook.js';
-import type { Webhook } from '../webhook.js';
-import { openLiveSecrets } from '../webhook-store.js';
+import { openLiveSecrets, type Webhook } from '../webhook-store.js';
 
 /**
  * Sends a delivery once and returns the outcome; throws only errors of our own, or an `aborted` OutboundError. Stores

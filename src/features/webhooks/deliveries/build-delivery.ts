@@ -6,7 +6,7 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { USERS } from '../../collections/users-collection.js';
 import { deliveryId, type Delivery } from './delivery.js';
 import { TEST_EVENT, type Action } from '../webhook-event.js';
-import type { Webhook } from '../webhook.js';
+import type { Webhook } from '../webhook-store.js';
 
 /** A change of a document, ready to be sent to some webhooks. */
 export interface DocumentEvent {

@@ -16,8 +16,7 @@ import {
 import type { Delivery } from './delivery.js';
 import { readPayload } from './payload.js';
 import { recordAttempt } from './record-attempt.js';
-import type { Webhook } from '../webhook.js';
-import { findWebhook, forgetWebhooks, readProjectWebhooks } from '../webhook-store.js';
+import { findWebhook, forgetWebhooks, readProjectWebhooks, type Webhook } from '../webhook-store.js';
 
 /** Ids as text. */
 interface DeliverPayload {

@@ -5,8 +5,7 @@ import type { JobContext, JobDefinition } from '../../../platform/jobs/job.js';
 import { webhookStore } from '../webhook-store.js';
 import { failKeptDeliveries } from './claim-delivery.js';
 import { deliveryStore, WEBHOOK_DELIVERIES, type Delivery } from './delivery.js';
-import { dropPayloads } from './drop-payloads.js';
-import { payloadKeptMs, payloadStore, WEBHOOK_PAYLOADS, payloadId } from './payload.js';
+import { dropPayloads, payloadKeptMs, payloadStore, WEBHOOK_PAYLOADS, payloadId } from './payload.js';
 
 const BATCH = 500;
 /** A project over its bytes is brought so far below them that the next runs need not measure it again. */

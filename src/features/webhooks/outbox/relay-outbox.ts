@@ -17,7 +17,7 @@ import { coversEvent } from '../webhook-event.js';
 import { listProjectWebhooks } from '../webhook-store.js';
 
 /** A document as it is after some write, with what waits in it. */
-export interface RelayItem {
+interface RelayItem {
   collection: Collection;
   document: Record<string, unknown>;
   /** Set when the document was read after its change, and not answered by the write itself: when that was. */
@@ -170,4 +170,35 @@ async function clearOutboxes(app: App, items: [Waiting, ...Waiting[]]): Promise<
 async function wakeDelivery(app: App, deliveries: readonly Delivery[]): Promise<void> {
   const targets = new Map(deliveries.map((delivery) => [delivery.webhookId.toHexString(), delivery]));
   await Promise.all([...targets.values()].map((target) => enqueueDelivery(app, target)));
+}
+
+const BATCH = 200;
+const ANY_TIME = [{ $gt: new Date(0) }];
+
+/**
+ * Relays what waits in the documents of a collection at this moment, of all writers, the oldest first; only what
+ * waits since then when `since` has conditions, one after the other, and no further batch once `isOver`.
+ */
+export async function relayWaiting(
+  app: App,
+  collection: Collection,
+  since: readonly object[] = ANY_TIME,
+  isOver: () => boolean = () => false,
+): Promise<void> {
+  const documents = app.db.collection<Record<string, unknown>>(documentsName(collection));
+  for (const condition of since) {
+    for (;;) {
+      const found = await documents
+        .find({ [OUTBOX_SINCE]: condition })
+        .sort({ [OUTBOX_SINCE]: 1 })
+        .limit(BATCH)
+        .toArray();
+      const readAt = new Date(app.clock.now());
+      await relayDocuments(
+        app,
+        found.map((document) => ({ collection, document, readAt })),
+      );
+      if (found.length < BATCH || isOver()) break;
+    }
+  }
 }

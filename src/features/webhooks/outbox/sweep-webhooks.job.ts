@@ -8,7 +8,7 @@ import { listCollections } from '../../collections/list-collections.js';
 import { enqueueDelivery } from '../deliveries/deliver-webhook.job.js';
 import { findNextDue } from '../deliveries/claim-delivery.js';
 import { deliveryStore } from '../deliveries/delivery.js';
-import { relayWaiting } from './relay-waiting.js';
+import { relayWaiting } from './relay-outbox.js';
 import { webhookStore } from '../webhook-store.js';
 
 /** Younger events are still in the hands of the process that wrote them. */

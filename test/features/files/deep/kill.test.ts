@@ -2,11 +2,10 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../../src/app.js';
-import { confirmFile } from '../../../../src/features/files/uploads/confirm-file.js';
-import { confirmUpload } from '../../../../src/features/files/uploads/confirm-upload.js';
+import { confirmFile, confirmUpload } from '../../../../src/features/files/uploads/confirm-upload.js';
 import { deleteAllFiles, deleteFile } from '../../../../src/features/files/delete-file.js';
 import { objectOf, type FileRecord, fileStore, filesOf } from '../../../../src/features/files/file.js';
-import { measureStorage } from '../../../../src/features/files/measure-storage.js';
+import { measureStorage } from '../../../../src/features/files/list-files.js';
 import { recountStorage } from '../../../../src/features/files/recount-storage.js';
 import {
   receiveSignedUpload,

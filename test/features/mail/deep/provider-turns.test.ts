@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { setMailSettings } from '../../../../src/features/mail/project-mail.js';
 import { holdTurns } from '../../../../src/features/mail/sending/provider-pace.js';
-import { sendMail } from '../../../../src/features/mail/sending/send-mail.js';
-import { sendSystemMail } from '../../../../src/features/mail/sending/send-system-mail.js';
+import { sendMail, sendSystemMail } from '../../../../src/features/mail/sending/send-mail.js';
 import type { Project } from '../../../../src/features/projects/project.js';
 import { updateProject } from '../../../../src/features/projects/update-project.js';
 import { jobStore } from '../../../../src/platform/jobs/job.js';

@@ -6,7 +6,7 @@ import { uploadFile } from '../../../../src/features/files/uploads/receive-uploa
 import { backUp } from '../../../../src/features/store-copies/back-up.js';
 import { restoreBackup } from '../../../../src/features/store-copies/restore-backup.js';
 import { createProject } from '../../../../src/features/projects/create-project.js';
-import { listProjects } from '../../../../src/features/projects/list-projects.js';
+import { listProjects } from '../../../../src/features/projects/project-store.js';
 import { beginRestore, isHalfRestored } from '../../../../src/platform/database/restore-mark.js';
 import { openTestApp, type TestApp } from '../../../helpers/open-test-app.js';
 

@@ -5,9 +5,9 @@ import { changeUser } from '../../../../src/features/users/accounts/change-user.
 import {
   identityStore,
   isLinkOf,
+  unlinkIdentity,
   type LinkedIdentity,
-} from '../../../../src/features/users/accounts/linked-identity.js';
-import { unlinkIdentity } from '../../../../src/features/users/accounts/remove-sign-in-method.js';
+} from '../../../../src/features/users/accounts/sign-in-methods.js';
 import { countMailTo } from '../../../../src/features/users/codes/mail-allowance.js';
 import { openCode } from '../../../../src/features/users/codes/one-time-code.js';
 import { BY_PASSWORD } from '../../../../src/features/users/sessions/session.js';

@@ -8,8 +8,7 @@ import type { Collection } from '../../../../src/features/collections/collection
 import { insertDocument } from '../../../../src/features/documents/write/insert-document.js';
 import { editWebhook } from '../../../../src/features/webhooks/edit-webhook.js';
 import type { Delivery } from '../../../../src/features/webhooks/deliveries/delivery.js';
-import { replayDelivery } from '../../../../src/features/webhooks/deliveries/replay-delivery.js';
-import { testWebhook } from '../../../../src/features/webhooks/deliveries/test-webhook.js';
+import { replayDelivery, testWebhook } from '../../../../src/features/webhooks/deliveries/try-again.js';
 import { requireWebhook } from '../../../../src/features/webhooks/webhook-store.js';
 import { openOutbound } from '../../../../src/platform/network/outbound.js';
 import { buildCollection, buildProject, type TestProject } from '../../../helpers/build-project.js';

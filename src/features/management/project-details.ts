@@ -1,3 +1,7 @@
+import { presentBucket } from '../files/bucket/project-bucket.js';
+import { presentMailSettings } from '../mail/project-mail.js';
+import { PLAN_NAMES, type Project } from '../projects/project.js';
+import { presentProject } from '../projects/project-store.js';
 import type { App } from '../../app.js';
 import { arrayOf, object, oneOf, orNull, TEXT, WHOLE, type TypeOf } from '../../platform/schema/schema.js';
 import { listBoundedLogs, presentLog } from '../changes/log-bound.js';
@@ -5,13 +9,26 @@ import { documentsName } from '../collections/collection.js';
 import { listCollections } from '../collections/list-collections.js';
 import { CHANGE_LOG_SIZE } from '../collections/schema/describe-collection.js';
 import { visibleDocuments } from '../documents/store/document.js';
-import { measureStorage, STORAGE_USAGE } from '../files/measure-storage.js';
+import { measureStorage, STORAGE_USAGE } from '../files/list-files.js';
 import { readMailQuota } from '../mail/sending/mail-quota.js';
 import { findLimit, LIMIT_NAMES, type LimitName } from '../plans/plan-limits.js';
-import { PLAN_NAMES, type Project } from '../projects/project.js';
 import { measureDatabase } from '../quota/database-quota.js';
-import { isOwnHandler } from '../webhooks/add-webhook.js';
-import { listWebhooks } from '../webhooks/list-webhooks.js';
+import { isOwnHandler, listWebhooks } from '../webhooks/add-webhook.js';
+
+/** A project with its settings of every kind, secrets masked: what an operator may see and change. */
+export function presentProjectDetails(project: Project) {
+  const { providerApiKey, providerFromEmail, webhookSecret } = presentMailSettings(project);
+  return {
+    ...presentProject(project),
+    providerApiKey,
+    providerFromEmail,
+    providerWebhookSecret: webhookSecret,
+    storage: {
+      publishableUploads: project.storage?.publishableUploads ?? false,
+      bucket: presentBucket(project).bucket,
+    },
+  };
+}
 
 /** null = unlimited; bytes for storage and database. */
 const LIMIT = orNull(WHOLE);

@@ -5,6 +5,9 @@ import { enqueueDelivery } from './deliver-webhook.job.js';
 import { deliveryMissing, deliveryStore, type Delivery } from './delivery.js';
 import { holdPayload } from './payload.js';
 import { requireWebhook } from '../webhook-store.js';
+import { attemptDelivery } from './attempt-delivery.js';
+import { buildPing } from './build-delivery.js';
+import { judgeAttempt } from './record-attempt.js';
 
 /**
  * Sends a delivery again, with the same `webhook-id` and a new retry schedule; one that still waits is tried at once
@@ -41,4 +44,24 @@ export async function replayDelivery(app: App, project: Project, id: string, del
   if (!replayed) throw deliveryMissing();
   await enqueueDelivery(app, replayed);
   return replayed;
+}
+
+/**
+ * Sends `test.ping` at once, waits for the answer, and answers the delivery as logged. One try, also to a disabled
+ * webhook, and without consequences for it. 404.
+ */
+export async function testWebhook(app: App, project: Project, id: string): Promise<Delivery> {
+  const webhook = await requireWebhook(app, project._id, id);
+  const ping = buildPing(project._id, webhook, app.clock.now());
+  const { attempt, outcome } = await attemptDelivery(app, webhook, ping, ping.body);
+  const delivered = judgeAttempt(outcome, 0, app.clock.now(), 0).kind === 'delivered';
+  const delivery: Delivery = {
+    ...ping,
+    state: delivered ? 'delivered' : 'failed',
+    claims: 1,
+    failures: delivered ? 0 : 1,
+    attempts: [attempt],
+  };
+  await deliveryStore(app).insertOne(delivery);
+  return delivery;
 }

@@ -1,13 +1,21 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { conflict, invalid } from '../../errors.js';
+import { conflict, invalid, missing } from '../../errors.js';
 import { OPERATORS_TENANT } from '../../http/admission/tenants.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
-import { operatorStore, type Operator, type OperatorRole } from '../access/operator.js';
+import {
+  operatorStore,
+  WITHOUT_VIEWS,
+  forgetOperators,
+  operatorSessionStore,
+  type Operator,
+  type OperatorRole,
+} from '../access/operator.js';
 import type { Project } from '../projects/project.js';
 import { requireNewPassword, isEmail, normaliseEmail } from '../users/credentials.js';
+import { findObjectId } from '../../platform/ids.js';
 
-export interface NewOperator {
+interface NewOperator {
   email: string;
   password: string;
   role: OperatorRole;
@@ -46,4 +54,35 @@ export function requireOperatorEmail(text: string): string {
 /** The operator with that address in its stored form, or null. */
 export function findOperatorByEmail(app: Pick<App, 'db'>, email: string): Promise<Operator | null> {
   return operatorStore(app).findOne({ email });
+}
+
+/** All operators by address. */
+export function listOperators(app: Pick<App, 'db'>): Promise<Operator[]> {
+  return operatorStore(app).find({}, WITHOUT_VIEWS).sort({ email: 1 }).toArray();
+}
+
+/** An operator as HTTP and command line show it; `projects` null = all. */
+export function presentOperator(operator: Operator) {
+  return {
+    id: operator._id.toHexString(),
+    email: operator.email,
+    role: operator.role,
+    projects: operator.projects && operator.projects.map((id) => id.toHexString()),
+    createdAt: operator.createdAt.toISOString(),
+  };
+}
+
+/** The operator with that address or id; 404 OPERATOR_NOT_FOUND. */
+export async function requireOperatorNamed(app: Pick<App, 'db'>, emailOrId: string): Promise<Operator> {
+  const id = findObjectId(emailOrId);
+  const found = await operatorStore(app).findOne(id ? { _id: id } : { email: normaliseEmail(emailOrId) });
+  if (!found) throw missing('OPERATOR_NOT_FOUND', `There is no operator "${emailOrId.slice(0, 100)}"`);
+  return found;
+}
+
+/** Removes an operator: its tokens end with the first write, in other processes within a second. Harmless to repeat. */
+export async function removeOperator(app: App, operator: Pick<Operator, '_id'>): Promise<void> {
+  await operatorStore(app).deleteOne({ _id: operator._id });
+  await operatorSessionStore(app).deleteMany({ operatorId: operator._id });
+  forgetOperators(app);
 }
