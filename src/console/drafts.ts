@@ -1,4 +1,5 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
+import { isSameJson } from './json.js';
 
 /**
  * What is typed and stored nowhere yet, by its place: it outlives reload, Back, a browser that is ended, and is gone
@@ -159,5 +160,3 @@ export function useDraft<T>(
   };
   return [value, set, { isChanged, wasKept: kept !== null, forget }];
 }
-
-const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);

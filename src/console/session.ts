@@ -88,29 +88,12 @@ function keep(name: string, value: string | null): void {
 }
 
 /** What this browser keeps for a place: columns, the collection seen last. */
-const STORE = 'bsvc.setting.';
-
 export function readSetting<T>(name: string): T | null {
   try {
-    const text = localStorage.getItem(STORE + name);
-    return text === null ? null : (JSON.parse(text) as T);
+    return JSON.parse(read(`setting.${name}`) ?? 'null') as T | null;
   } catch {
     return null;
   }
 }
-
-export function keepSetting(name: string, value: unknown): void {
-  try {
-    localStorage.setItem(STORE + name, JSON.stringify(value));
-  } catch {
-    // The next page begins with the defaults.
-  }
-}
-
-export function forgetSetting(name: string): void {
-  try {
-    localStorage.removeItem(STORE + name);
-  } catch {
-    // Nothing was kept.
-  }
-}
+export const keepSetting = (name: string, value: unknown): void => keep(`setting.${name}`, JSON.stringify(value));
+export const forgetSetting = (name: string): void => keep(`setting.${name}`, null);

@@ -1,22 +1,24 @@
-import { prepare } from '../api.js';
+import { prepare, addressOf } from '../api.js';
 import { below, type Address } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
+import { changedEntries } from '../json.js';
 import { useLoad } from '../load.js';
 import { ErrorNote } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { DrawerForm } from '../parts/drawer.js';
-import { Choice, Field, listIn, TextArea, useForm } from '../parts/form.js';
-import { PageHead, Pairs } from '../parts/page-head.js';
+import { Choice, Field, listIn, TextArea, useForm, PasswordField } from '../parts/form.js';
+import { PageHead, Pairs, Empty } from '../parts/page-head.js';
 import { goTo, linkHere, place } from '../routes.js';
 import { mayChange, projectPath } from '../session.js';
-import { Providers } from './providers.js';
+import { moment } from '../format.js';
+import { CrudScreen, opens } from '../parts/crud-screen.js';
 
 type SignIn = ApiSchemas['SignInSettings'];
 
 const CODES = [
   ['off', 'off'],
-  ['existing', 'for those who have an account'],
-  ['signup', 'for anybody: a new address gets an account'],
+  ['existing', 'users with an account'],
+  ['signup', 'anyone: a new address gets an account'],
 ] as const;
 const FACTORS = [
   ['off', 'off'],
@@ -100,11 +102,7 @@ function EditSettings({
     anonymousKeep: anonymousKeep.trim(),
     tokens,
   };
-  const signIn = Object.fromEntries(
-    Object.entries(wanted).filter(
-      ([name, value]) => JSON.stringify(value) !== JSON.stringify(stored[name as keyof SignIn]),
-    ),
-  );
+  const signIn = changedEntries(stored, wanted);
   return (
     <DrawerForm
       title="Edit sign-in"
@@ -139,6 +137,105 @@ function EditSettings({
         {...form.at('anonymousKeep')}
       />
       <Choice label="Access tokens" choices={TOKENS} {...form.at('tokens')} />
+    </DrawerForm>
+  );
+}
+
+type Base = Address<'/api/projects/{projectId}/social'>;
+type Provider = ApiSchemas['SocialProvider'];
+
+/** Services whose accounts open an account here. */
+function Providers({ base }: { base: Base }) {
+  return (
+    <CrudScreen
+      title="Providers"
+      isSection
+      list={useLoad(base)}
+      opened="provider"
+      add="Add a provider…"
+      keyOf={({ name }) => name}
+      empty={
+        <Empty title="No providers">
+          <p>With one, users sign in by Google, GitHub or any service that speaks OpenID Connect.</p>
+        </Empty>
+      }
+      columns={[
+        { name: 'Name', show: ({ name }) => opens(name, name, 'provider') },
+        { name: 'Issuer', show: ({ issuer }) => issuer },
+        { name: 'Client id', show: ({ clientId }) => <code>{clientId}</code> },
+        { name: 'Changed', show: ({ updatedAt }) => moment(updatedAt) },
+      ]}
+      form={(stored, close) => <ProviderDrawer base={base} stored={stored} onClose={close} />}
+      remove={({ name }) => ({
+        title: 'Remove the provider',
+        label: `Remove ${name}`,
+        text: 'Users can no longer sign in with it. Their accounts stay.',
+        name,
+        request: prepare('DELETE', below(base, '/{provider}', { provider: name })),
+        done: 'The provider is removed',
+      })}
+    />
+  );
+}
+
+const KINDS = [
+  ['google', 'Google'],
+  ['github', 'GitHub'],
+  ['other', 'another, by OpenID Connect'],
+] as const;
+type Kind = (typeof KINDS)[number][0];
+
+/** Adds a provider or replaces its settings: the secret is given again each time, as it is never shown. */
+function ProviderDrawer({ base, stored, onClose }: { base: Base; stored: Provider | null; onClose: () => void }) {
+  const form = useForm<
+    Record<'other' | 'issuer' | 'clientId' | 'clientSecret' | 'scopes' | 'pages', string> & { kind: Kind }
+  >({
+    kind: 'google',
+    other: '',
+    issuer: stored?.issuer ?? '',
+    clientId: stored?.clientId ?? '',
+    clientSecret: '',
+    scopes: stored?.scopes.join(' ') ?? '',
+    pages: stored?.redirectUrls.join('\n') ?? '',
+  });
+  const { kind, other, issuer, clientId, clientSecret, scopes, pages } = form.values;
+  const name = stored?.name ?? (kind === 'other' ? other.trim() : kind);
+  const isOther = stored ? stored.name !== 'google' && stored.name !== 'github' : kind === 'other';
+  const redirectUrls = listIn(pages);
+  const body = {
+    clientId: clientId.trim(),
+    clientSecret,
+    redirectUrls,
+    ...(isOther && { issuer: issuer.trim() }),
+    ...(scopes.trim() !== '' && { scopes: scopes.trim().split(/[\s,]+/) }),
+    ...(stored?.tokenInAddress && { tokenInAddress: true }),
+  };
+  return (
+    <DrawerForm
+      title={stored ? `Provider ${stored.name}` : 'Add a provider'}
+      requests={[prepare('PUT', below(base, '/{provider}', { provider: name }), { body })]}
+      done="The provider is stored"
+      isDirty={form.isDirty}
+      mayGo={name !== '' && clientId !== '' && clientSecret !== '' && redirectUrls.length > 0}
+      onClose={onClose}
+    >
+      {!stored && <Choice label="Service" choices={KINDS} {...form.at('kind')} />}
+      {!stored && kind === 'other' && <Field label="Name" required {...form.at('other')} />}
+      {isOther && (
+        <Field
+          label="Issuer"
+          required
+          hint="For example https://accounts.example.com. The rest is discovered."
+          {...form.at('issuer')}
+        />
+      )}
+      <p>
+        The service sends people back to <code>{addressOf(`/api/userAuth/social/${name || '…'}/callback`)}</code>
+      </p>
+      <Field label="Client id" required {...form.at('clientId')} />
+      <PasswordField label="Client secret" isNew {...form.at('clientSecret')} />
+      <Field label="Scopes" hint="Leave empty for the default scopes." {...form.at('scopes')} />
+      <TextArea label="Redirect URLs of the app" rows={3} hint="Exact URLs, one per line." {...form.at('pages')} />
     </DrawerForm>
   );
 }

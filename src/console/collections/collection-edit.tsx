@@ -9,6 +9,7 @@ import { Commands } from '../parts/commands.js';
 import { Drawer } from '../parts/drawer.js';
 import { Field } from '../parts/form.js';
 import { JsonEditor } from '../parts/json-editor.js';
+import { Tabs } from '../parts/page-head.js';
 import { linkHere, place } from '../routes.js';
 import { FieldsForm } from './fields-form.js';
 import {
@@ -90,10 +91,17 @@ function Editor({
     <>
       {!collection && (
         <div class="row" data-kept="">
-          <Field label="Name" value={name} onChange={edited.setName} autocomplete="off" required />
+          <Field label="Name" value={name} onChange={edited.setName} required />
         </div>
       )}
-      <Tabs isJson={isJson} />
+      <Tabs
+        label="Views of the collection"
+        current={isJson ? 'json' : 'fields'}
+        tabs={[
+          ['fields', 'Fields', linkHere({ as: null })],
+          ['json', 'JSON', linkHere({ as: 'json' })],
+        ]}
+      />
       {isJson ? (
         <CollectionJson edited={edited} />
       ) : (
@@ -176,19 +184,6 @@ function requestsOf(
 ): Prepared[] {
   if (!path) return [prepare('POST', base, { body: { ...body, name: body.name || 'posts' } })];
   return [prepare('PATCH', path, { query: { check: true }, body }), prepare('PATCH', path, { body })];
-}
-
-function Tabs({ isJson }: { isJson: boolean }) {
-  return (
-    <nav class="tabs" aria-label="Views of the collection">
-      <a href={linkHere({ as: null })} {...(!isJson && { 'aria-current': 'page' as const })}>
-        Fields
-      </a>
-      <a href={linkHere({ as: 'json' })} {...(isJson && { 'aria-current': 'page' as const })}>
-        JSON
-      </a>
-    </nav>
-  );
 }
 
 function Changes({ lines }: { lines: readonly string[] }) {

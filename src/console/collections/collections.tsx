@@ -53,10 +53,10 @@ export function Collections() {
         columns={[
           { name: 'Name', show: ({ name }) => opens(name, name) },
           { name: 'Mode', show: ({ mode }) => mode },
-          { name: 'Documents', isNumber: true, show: ({ size }) => (size ? number(size.documents) : '') },
-          { name: 'Size', isNumber: true, show: ({ size }) => (size ? bytes(size.bytes) : '') },
-          { name: 'Fields', isNumber: true, show: ({ fields }) => fields.length },
-          { name: 'Indexes', isNumber: true, show: ({ indexes }) => indexes.length },
+          { name: 'Documents', kind: 'number', show: ({ size }) => (size ? number(size.documents) : '') },
+          { name: 'Size', kind: 'number', show: ({ size }) => (size ? bytes(size.bytes) : '') },
+          { name: 'Fields', kind: 'number', show: ({ fields }) => fields.length },
+          { name: 'Indexes', kind: 'number', show: ({ indexes }) => indexes.length },
           { name: 'Access', show: describeAccess },
           { name: 'Changed', show: ({ updatedAt }) => moment(updatedAt) },
         ]}

@@ -142,7 +142,6 @@ function Rules({ field, shown, onField }: Pick<RowProps, 'field' | 'onField'> & 
           <Field
             key={key}
             label={label}
-            autocomplete="off"
             value={writeScalar(field[key])}
             onChange={(value) => {
               const number = isNumber || type === 'Number';
@@ -156,7 +155,6 @@ function Rules({ field, shown, onField }: Pick<RowProps, 'field' | 'onField'> & 
         {(type === 'String' || type === 'Number') && (
           <Field
             label="One of (comma-separated)"
-            autocomplete="off"
             value={field.enum?.join(',') ?? ''}
             onChange={(value) => onField(withRule(field, 'enum', readChoices(value, type)))}
           />
@@ -203,7 +201,6 @@ function ReferenceRules({ field, shown, onField }: Pick<RowProps, 'field' | 'onF
         />
         <Field
           label="With the same (comma-separated)"
-          autocomplete="off"
           value={same?.join(',') ?? ''}
           onChange={(value) => set('same', value === '' ? undefined : value.split(','))}
         />

@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { DeclaredField } from '../collection.js';
-import { Choice, Field, TextArea } from '../parts/form.js';
+import { Choice, Field, TextArea, Tick } from '../parts/form.js';
 import { linkHere, place, replaceWith } from '../routes.js';
-import { ExpireFields, UniquesField } from './documents-form.js';
 import { FieldRow } from './field-row.js';
-import type { AccessWord, CollectionSettings } from './use-settings.js';
+import { type AccessWord, type CollectionSettings, writeUnique, type Unique } from './use-settings.js';
+import { readUniqueText } from '../../exchange/unique-text.js';
 
 const ACCESS: readonly (readonly [AccessWord, string])[] = [
   ['server-only', 'only your server, with the secret key'],
@@ -111,10 +111,75 @@ function AccessChoice({
         <Field
           label="Field of the owner"
           value={ownerField}
-          autocomplete="off"
           onChange={(text) => onSettings({ ...settings, ownerField: text })}
         />
       )}
     </>
+  );
+}
+
+interface Edited {
+  settings: CollectionSettings;
+  onSettings: (next: CollectionSettings) => void;
+}
+
+/** What cannot be read is sent as it is, and rejected by the server. */
+function readUnique(line: string): Unique {
+  const read = readUniqueText(line) ?? { fields: [line], where: {} };
+  return Object.keys(read.where).length > 0 ? read : read.fields;
+}
+
+/** Fields that are unique together, one line each. */
+function UniquesField({ settings, onSettings }: Edited) {
+  const [text, setText] = useState((settings.uniques ?? []).map(writeUnique).join('\n'));
+  return (
+    <TextArea
+      label="Unique together, one per line: board,user, or staff,at where status=booked"
+      rows={2}
+      value={text}
+      onChange={(next) => {
+        setText(next);
+        const lines = next.split('\n').filter((line) => line.trim() !== '');
+        onSettings({ ...settings, uniques: lines.map(readUnique) });
+      }}
+    />
+  );
+}
+
+/** When documents go by themselves. */
+function ExpireFields({ settings, onSettings }: Edited) {
+  const { expire = null, fields } = settings;
+  const dates = fields.filter(({ type, name }) => type === 'Date' && name !== '').map(({ name }) => name);
+  const moments = [...new Set([...dates, 'createdAt', 'updatedAt', ...(expire ? [expire.field] : [])])];
+  const set = (next: CollectionSettings['expire']): void => onSettings({ ...settings, expire: next ?? null });
+  return (
+    <div class="row">
+      <Choice
+        label="Documents expire"
+        value={expire?.field ?? ''}
+        choices={[['', 'never'], ...moments.map((name) => [name, `by ${name}`] as const)]}
+        onChange={(field) => set(field === '' ? null : { ...expire, field })}
+      />
+      {expire && (
+        <>
+          <Field
+            label="Time after that, such as 30d"
+            value={expire.after ?? ''}
+            onChange={(text) => {
+              const { after: _, ...others } = expire;
+              set(text === '' ? others : { ...others, after: text });
+            }}
+          />
+          <Tick
+            label="permanently, not to the trash"
+            value={expire.permanent ?? false}
+            onChange={(isSet) => {
+              const { permanent: _, ...others } = expire;
+              set(isSet ? { ...others, permanent: true } : others);
+            }}
+          />
+        </>
+      )}
+    </div>
   );
 }

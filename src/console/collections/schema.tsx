@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { prepare, send } from '../api.js';
 import type { Address, AskedOf, DataOf } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
+import { readJson } from '../json.js';
 import { invalidate, useLoad } from '../load.js';
 import { Dialog, say, ErrorNote, useAction } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
@@ -32,7 +33,8 @@ function Editor({ base, schema, onClose }: { base: Address<SchemaRoute>; schema:
   const [prune, setPrune] = useState(false);
   const [looked, setLooked] = useState<{ text: string; prune: boolean; changes: Change[] } | null>(null);
   const [confirming, setConfirming] = useState(false);
-  const { body, problem } = read(text);
+  const { value, problem } = readJson(text);
+  const body = problem === null ? (value as Schema) : null;
   const name = project.value?.name ?? '';
   const applying = (options?: AskedOf<'PUT', SchemaRoute>['query']) =>
     // While the text is no JSON there is no button that sends it.
@@ -106,12 +108,4 @@ function Changes({ changes }: { changes: readonly Change[] }) {
       </ul>
     </section>
   );
-}
-
-function read(text: string): { body: Schema | null; problem: string | null } {
-  try {
-    return { body: JSON.parse(text) as Schema, problem: null };
-  } catch (error) {
-    return { body: null, problem: `This is not JSON: ${(error as Error).message}` };
-  }
 }

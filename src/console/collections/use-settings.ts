@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Collection, DeclaredField } from '../collection.js';
 import { useDraft } from '../drafts.js';
+import { changedEntries, readJson } from '../json.js';
 import { writeUniqueText } from '../../exchange/unique-text.js';
 
 /** What can be changed of a collection. */
@@ -72,24 +73,17 @@ export const writeUnique = (unique: Unique): string =>
   writeUniqueText(Array.isArray(unique) ? { fields: unique, where: {} } : unique);
 
 function readSettings(text: string): { settings: CollectionSettings | null; problem: string | null } {
-  try {
-    const value = JSON.parse(text) as CollectionSettings;
-    const isWhole = Array.isArray(value.fields) && Array.isArray(value.indexes);
-    return isWhole
-      ? { settings: value, problem: null }
-      : { settings: null, problem: 'A collection has lists of fields and indexes.' };
-  } catch (error) {
-    return { settings: null, problem: `This is not JSON: ${(error as Error).message}` };
-  }
+  const read = readJson(text);
+  if (read.problem !== null) return { settings: null, problem: read.problem };
+  const settings = read.value as CollectionSettings | null;
+  return Array.isArray(settings?.fields) && Array.isArray(settings.indexes)
+    ? { settings, problem: null }
+    : { settings: null, problem: 'A collection has lists of fields and indexes.' };
 }
 
 /** Only what was changed is sent: what rules say of access stays as it is. The owner field goes with the access. */
 export function changedOf(before: CollectionSettings, after: CollectionSettings): Partial<CollectionSettings> {
-  const changed: Partial<CollectionSettings> = Object.fromEntries(
-    Object.entries(after).filter(
-      ([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key as keyof CollectionSettings]),
-    ),
-  );
+  const changed = changedEntries(before, after);
   return changed.ownerField === undefined || !after.access ? changed : { ...changed, access: after.access };
 }
 
@@ -128,7 +122,7 @@ const presentUniques = ({ uniques = [] }: CollectionSettings): string[] => uniqu
 
 export const presentExpire = ({ expire }: Pick<CollectionSettings, 'expire'>): string =>
   expire
-    ? `by ${expire.field}${expire.after ? ` after ${expire.after}` : ''}${expire.permanent ? ' for good' : ''}`
+    ? `by ${expire.field}${expire.after ? ` after ${expire.after}` : ''}${expire.permanent ? ' permanently' : ''}`
     : 'never';
 
 const presentAccess = ({ access = 'server-only', ownerField }: CollectionSettings): string =>

@@ -168,14 +168,12 @@ function MailSettings({
     >
       <Field
         label="Sender"
-        autocomplete="off"
         hint="An address, or Name <address>. Leave empty for the server’s."
         {...form.at('sender')}
       />
       <Field
         label="Own key at Resend"
         type="password"
-        autocomplete="off"
         hint={
           stored.providerApiKey
             ? `There is one (${stored.providerApiKey}); it is tried before it replaces that.`
@@ -186,7 +184,6 @@ function MailSettings({
       <Field
         label="Secret of its events"
         type="password"
-        autocomplete="off"
         hint={stored.providerWebhookSecret ? 'There is one.' : 'Begins with whsec_; bounces become known by it.'}
         {...form.at('secret')}
       />

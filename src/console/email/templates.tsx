@@ -105,8 +105,8 @@ function Editor({ base, stored, onDone }: { base: Base; stored: Template | null;
     <>
       {stored?.scope === 'system' && <p class="muted">The service’s own: stored, it is the project’s instead.</p>}
       <Form onSubmit={() => void save()}>
-        {!stored && <Field label="Name" required autocomplete="off" {...form.at('name')} />}
-        <Field label="Subject" required autocomplete="off" {...form.at('subject')} />
+        {!stored && <Field label="Name" required {...form.at('name')} />}
+        <Field label="Subject" required {...form.at('subject')} />
         <TextArea label="Text" {...form.at('text')} />
         <TextArea label="HTML" {...form.at('html')} />
         <p class="muted">

@@ -4,7 +4,7 @@ import type { Prepared } from '../api.js';
 import { shownOptions } from '../query/list-samples.js';
 import { project } from '../session.js';
 import { Copy } from './basics.js';
-import { quote } from './shell-word.js';
+import { quote } from '../format.js';
 
 /** As JSON; the build puts it here, from the routes themselves. */
 declare const ROUTE_COMMANDS: string;

@@ -67,7 +67,6 @@ export function Confirm<Data>({
                 Type <b>{name}</b> to go on
               </span>
             }
-            autocomplete="off"
             value={typed}
             onChange={setTyped}
           />

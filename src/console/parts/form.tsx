@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { changedEntries } from '../json.js';
 
 /** What ties an input to its value. */
 export interface Bound<Value> {
@@ -11,9 +12,7 @@ export interface Bound<Value> {
 export function useForm<Values extends object>(initial: Values) {
   const [first] = useState(initial);
   const [values, setValues] = useState(initial);
-  const changed = Object.fromEntries(
-    Object.entries(values).filter(([name, value]) => !isSame(value, first[name as keyof Values])),
-  ) as Partial<Values>;
+  const changed = changedEntries(first, values);
   return {
     values,
     changed,
@@ -25,8 +24,6 @@ export function useForm<Values extends object>(initial: Values) {
     reset: () => setValues(first),
   };
 }
-
-const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /** A form that stays on the page. */
 export function Form({
@@ -170,6 +167,7 @@ export function Field({
   type = 'text',
   isWhole = false,
   hint,
+  autocomplete = 'off',
   ...input
 }: {
   label: ComponentChildren;
@@ -179,6 +177,7 @@ export function Field({
   /** A whole number in digits. */
   isWhole?: boolean;
   required?: boolean;
+  /** Off unless the browser may fill it in. */
   autocomplete?: 'username' | 'current-password' | 'new-password' | 'off';
 } & Bound<string>) {
   return (
@@ -187,6 +186,7 @@ export function Field({
       {/* Preact's types tell inputs apart by their type, for the role that each may have: none is set here. */}
       <input
         {...input}
+        autocomplete={autocomplete}
         {...(isWhole && { inputMode: 'numeric' as const, pattern: '\\d{1,15}' })}
         {...({ type } as { type: 'text' })}
         onInput={(event) => onChange(event.currentTarget.value)}

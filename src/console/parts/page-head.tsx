@@ -26,6 +26,28 @@ export function PageHead({
   );
 }
 
+/** Links to the views of a screen or drawer. */
+export function Tabs({
+  label,
+  current,
+  tabs,
+}: {
+  label: string;
+  /** Name of the view that is shown. */
+  current: string;
+  tabs: readonly (readonly [name: string, text: string, link: string])[];
+}) {
+  return (
+    <nav class="tabs" aria-label={label}>
+      {tabs.map(([name, text, link]) => (
+        <a key={name} href={link} aria-current={name === current ? 'page' : undefined}>
+          {text}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
 /** What stands where nothing is yet: what it is for, and the next step. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (

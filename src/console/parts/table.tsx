@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { number } from '../format.js';
 import type { Loaded } from '../load.js';
@@ -8,8 +8,8 @@ import { ErrorNote } from './basics.js';
 export interface Column<Row> {
   name: string;
   show: (row: Row) => ComponentChildren;
-  /** To the right, as numbers are. */
-  isNumber?: boolean;
+  /** A number stands to the right, the head of a row names it, a wrapped text takes several lines. */
+  kind?: 'number' | 'head' | 'wrapped';
 }
 
 interface TableProps<Row> {
@@ -17,16 +17,14 @@ interface TableProps<Row> {
   columns: readonly Column<Row>[];
   rows: readonly Row[] | null;
   keyOf: (row: Row) => string;
+  /** Shown where no row is; a text as a line of its own. */
   empty: ComponentChildren;
   loading: boolean;
-  selected?: ReadonlySet<string>;
-  onSelect?: (keys: Set<string>) => void;
 }
 
 /** Lines as they stand, and what they were drawn of. */
 interface Drawn<Row> {
   rows: readonly Row[] | null;
-  selected: ReadonlySet<string> | undefined;
   wide: number;
   lines: ComponentChildren;
 }
@@ -69,66 +67,37 @@ export function Pages({
  * Rows of a list. The table scrolls inside its frame, the page never sideways. `j` and `k` go from row to row, Enter
  * opens one: by its first link or button.
  */
-export function Table<Row>({ label, columns, rows, keyOf, empty, loading, selected, onSelect }: TableProps<Row>) {
+export function Table<Row>({ label, columns, rows, keyOf, empty, loading }: TableProps<Row>) {
   const body = useRef<HTMLTableSectionElement>(null);
   const drawn = useRef<Drawn<Row> | null>(null);
-  useEffect(() => {
-    const step = (event: KeyboardEvent): void => {
-      if ((event.key !== 'j' && event.key !== 'k') || isTyping(event) || document.querySelector('dialog[open]')) return;
-      const openers = [...(body.current?.querySelectorAll<HTMLElement>('tr .opens') ?? [])];
-      const at = openers.indexOf(document.activeElement as HTMLElement);
-      openers[event.key === 'j' ? Math.min(at + 1, openers.length - 1) : Math.max(at - 1, 0)]?.focus();
-    };
-    addEventListener('keydown', step);
-    return () => removeEventListener('keydown', step);
-  }, []);
-  const toggle = (key: string): void => {
-    const next = new Set(selected);
-    if (!next.delete(key)) next.add(key);
-    onSelect?.(next);
-  };
-  const all = rows?.map(keyOf) ?? [];
+  useRowSteps(body);
   // While others are under way the same rows are not drawn again: they only wait.
   const wide = columns.length;
-  if (!loading || drawn.current?.rows !== rows || drawn.current.selected !== selected || drawn.current.wide !== wide) {
+  if (!loading || drawn.current?.rows !== rows || drawn.current.wide !== wide) {
     const lines = rows?.map((row) => (
       <tr key={keyOf(row)}>
-        {onSelect && (
-          <td class="tick">
-            <input
-              type="checkbox"
-              aria-label={`Row ${keyOf(row)}`}
-              checked={selected?.has(keyOf(row)) ?? false}
-              onChange={() => toggle(keyOf(row))}
-            />
-          </td>
+        {columns.map(({ name, show, kind = '' }) =>
+          kind === 'head' ? (
+            <th key={name} scope="row">
+              {show(row)}
+            </th>
+          ) : (
+            <td key={name} class={kind}>
+              {show(row)}
+            </td>
+          ),
         )}
-        {columns.map(({ name, show, isNumber }) => (
-          <td key={name} class={isNumber ? 'number' : ''}>
-            {show(row)}
-          </td>
-        ))}
       </tr>
     ));
-    drawn.current = { rows, selected, wide, lines };
+    drawn.current = { rows, wide, lines };
   }
   return (
     <div class="scroll" role="region" aria-label={label} tabIndex={0} aria-busy={loading}>
       <table>
         <thead>
           <tr>
-            {onSelect && (
-              <th class="tick">
-                <input
-                  type="checkbox"
-                  aria-label="All rows"
-                  checked={all.length > 0 && all.every((key) => selected?.has(key))}
-                  onChange={(event) => onSelect(new Set(event.currentTarget.checked ? all : []))}
-                />
-              </th>
-            )}
-            {columns.map(({ name, isNumber }) => (
-              <th key={name} scope="col" class={isNumber ? 'number' : ''}>
+            {columns.map(({ name, kind }) => (
+              <th key={name} scope="col" class={kind === 'number' ? kind : ''}>
                 {name}
               </th>
             ))}
@@ -140,6 +109,21 @@ export function Table<Row>({ label, columns, rows, keyOf, empty, loading, select
       {rows === null && loading && <Skeleton />}
     </div>
   );
+}
+
+/** `j` and `k`: to the first link or button of the line below or above. */
+export function useRowSteps(body: RefObject<HTMLTableSectionElement | null>): void {
+  useEffect(() => {
+    const step = (event: KeyboardEvent): void => {
+      if ((event.key !== 'j' && event.key !== 'k') || isTyping(event) || document.querySelector('dialog[open]')) return;
+      const openers = [...(body.current?.querySelectorAll<HTMLElement>('tr .opens') ?? [])];
+      const line = document.activeElement?.closest('tr')?.querySelector<HTMLElement>('.opens');
+      const at = line ? openers.indexOf(line) : -1;
+      openers[event.key === 'j' ? Math.min(at + 1, openers.length - 1) : Math.max(at - 1, 0)]?.focus();
+    };
+    addEventListener('keydown', step);
+    return () => removeEventListener('keydown', step);
+  }, [body]);
 }
 
 /** Lines where rows will be, so that nothing jumps when they come. */

@@ -80,7 +80,7 @@ export function ProjectEditor({
       }}
       onClose={onClose}
     >
-      <Field label="Name" required autocomplete="off" {...form.at('name')} />
+      <Field label="Name" required {...form.at('name')} />
       <TextArea
         label="Allowed domains"
         rows={3}
@@ -115,7 +115,6 @@ function OwnLimits({ value, onChange }: Bound<TypedLimits>) {
         <Field
           key={limit}
           label={label}
-          autocomplete="off"
           isWhole={!SIZES.has(limit)}
           value={value[limit]!}
           {...(SIZES.has(limit) && { hint: 'Such as 10 GB' })}
@@ -168,7 +167,7 @@ export function NewProject({ onClose }: { onClose: () => void }) {
       }}
       onClose={onClose}
     >
-      <Field label="Name" required autocomplete="off" {...form.at('name')} />
+      <Field label="Name" required {...form.at('name')} />
       <Choice label="Plan" choices={PLANS} {...form.at('plan')} />
     </DrawerForm>
   );

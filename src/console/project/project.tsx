@@ -107,8 +107,8 @@ function ProjectUsage({ base }: { base: Address<'/api/projects/{projectId}'> }) 
             empty="No collections."
             columns={[
               { name: 'Collection', show: ({ name }) => name },
-              { name: 'Documents', isNumber: true, show: ({ documents }) => number(documents) },
-              { name: 'In the trash', isNumber: true, show: ({ trashed }) => number(trashed) },
+              { name: 'Documents', kind: 'number', show: ({ documents }) => number(documents) },
+              { name: 'In the trash', kind: 'number', show: ({ trashed }) => number(trashed) },
             ]}
           />
         </>

@@ -1,4 +1,4 @@
-import { quote } from '../parts/shell-word.js';
+import { quote } from '../format.js';
 
 type Query = readonly (readonly [name: string, value: string])[];
 

@@ -12,13 +12,13 @@ import {
 } from '../collection.js';
 import { CellValue } from '../documents/grid/cell-value.js';
 import { useDraft } from '../drafts.js';
-import { howMany, number } from '../format.js';
+import { howMany, number, quote } from '../format.js';
+import { readJson } from '../json.js';
 import { useLoad } from '../load.js';
 import { ErrorNote, Copy } from '../parts/basics.js';
-import { quote } from '../parts/shell-word.js';
 import { NameChoice } from '../parts/form.js';
 import { loadEditor, JsonEditor } from '../parts/json-editor.js';
-import { Empty, PageHead } from '../parts/page-head.js';
+import { Empty, PageHead, Tabs } from '../parts/page-head.js';
 import { Table } from '../parts/table.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
 import { projectPath, project } from '../session.js';
@@ -57,25 +57,18 @@ export function Query() {
       {list.data && wanted !== null && !collection && <p class="empty">There is no collection {wanted}.</p>}
       {collection && (
         <>
-          <nav class="tabs" aria-label="Kinds of queries">
-            <KindTab kind="list" chosen={kind} label="List" />
-            <KindTab kind="pipeline" chosen={kind} label="Pipeline" />
-          </nav>
+          <Tabs
+            label="Kinds of queries"
+            current={kind}
+            tabs={[
+              ['list', 'List', linkHere({ as: null, q: null })],
+              ['pipeline', 'Pipeline', linkHere({ as: 'pipeline', q: null })],
+            ]}
+          />
           <OneQuery key={`${collection.name} ${kind}`} kind={kind} base={base} collection={collection} />
         </>
       )}
     </>
-  );
-}
-
-function KindTab({ kind, chosen, label }: { kind: QueryKind; chosen: QueryKind; label: string }) {
-  return (
-    <a
-      href={linkHere({ as: kind === 'list' ? null : kind, q: null })}
-      {...(kind === chosen && { 'aria-current': 'page' as const })}
-    >
-      {label}
-    </a>
   );
 }
 
@@ -240,11 +233,8 @@ function stageOf(stage: string, { fields }: Collection): object {
 }
 
 function problemOf(text: string): string | null {
-  try {
-    return Array.isArray(JSON.parse(text)) ? null : 'A pipeline is an array of stages.';
-  } catch (error) {
-    return `This is not JSON: ${(error as Error).message}`;
-  }
+  const { value, problem } = readJson(text);
+  return problem ?? (Array.isArray(value) ? null : 'A pipeline is an array of stages.');
 }
 
 /** Ctrl-Enter. */
@@ -402,11 +392,8 @@ function pipelineSamples(name: string, text: string): Sample[] {
 }
 
 function compact(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text));
-  } catch {
-    return text;
-  }
+  const { value, problem } = readJson(text);
+  return problem === null ? JSON.stringify(value) : text;
 }
 
 const MAX_COLUMNS = 40;
@@ -470,7 +457,7 @@ function RowTable({ rows, collection }: { rows: readonly Record<string, unknown>
       loading={false}
       columns={names.map((name) => ({
         name,
-        isNumber: rows.some((row) => typeof row[name] === 'number'),
+        ...(rows.some((row) => typeof row[name] === 'number') && { kind: 'number' as const }),
         show: ({ row }) => <CellValue field={fieldOf(name)} value={row[name]} titles={NO_TITLES} />,
       }))}
     />

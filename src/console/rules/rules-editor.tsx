@@ -305,7 +305,7 @@ function AccessMatrix({ id, collection }: { id: string; collection: string }) {
         </table>
       </div>
       <Form class="row" onSubmit={add}>
-        <Field label="Another user: address or id" value={typed} onChange={setTyped} autocomplete="off" />
+        <Field label="Another user: address or id" value={typed} onChange={setTyped} />
         <button>Show access of this user</button>
       </Form>
       <p class="muted">“depends”: on the document. The tab “Access” of a document says it for that one.</p>

@@ -1,11 +1,10 @@
 import { prepare } from '../api.js';
 import { below, pathTo } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
-import { bytes, howMany, moment, number } from '../format.js';
+import { bytes, howMany, moment, number, quote } from '../format.js';
 import { useLoad, type Loaded } from '../load.js';
 import { act, Copy } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
-import { quote } from '../parts/shell-word.js';
 import { Empty, PageHead } from '../parts/page-head.js';
 import { List, type Column } from '../parts/table.js';
 import { mayChange } from '../session.js';
@@ -102,8 +101,8 @@ function Kept({ list }: { list: Loaded<KeptBackups> }) {
 const COLUMNS: readonly Column<Backup>[] = [
   { name: 'Name', show: ({ name }) => <code>{name}</code> },
   { name: 'Made', show: ({ at }) => moment(at) },
-  { name: 'Size', isNumber: true, show: (backup) => bytes(backup.bytes) },
-  { name: 'Documents', isNumber: true, show: ({ verified }) => (verified ? number(verified.documents) : '–') },
+  { name: 'Size', kind: 'number', show: (backup) => bytes(backup.bytes) },
+  { name: 'Documents', kind: 'number', show: ({ verified }) => (verified ? number(verified.documents) : '–') },
   {
     name: 'Read back',
     show: (backup) => <Found of={backup} />,

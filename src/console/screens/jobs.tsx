@@ -33,7 +33,7 @@ export function Jobs() {
       columns={[
         { name: 'Name', show: (job) => <b>{job.name}</b> },
         { name: 'State', show: (job) => <span class={job.state === 'dead' ? 'bad' : ''}>{job.state}</span> },
-        { name: 'Attempts', isNumber: true, show: (job) => job.attempts },
+        { name: 'Attempts', kind: 'number', show: (job) => job.attempts },
         { name: state === 'done' ? 'Ran at' : 'Runs at', show: (job) => moment(job.runAt) },
         { name: 'Error', show: (job) => job.error ?? '' },
         {

@@ -89,7 +89,7 @@ function OperatorDrawer({ stored, onClose }: { stored: OperatorAccount | null; o
       mayGo={form.isDirty && (seesAll || chosen.length > 0) && (stored !== null || (email !== '' && password !== ''))}
       onClose={onClose}
     >
-      {!stored && <Field label="Email" type="email" required autocomplete="off" {...form.at('email')} />}
+      {!stored && <Field label="Email" type="email" required {...form.at('email')} />}
       {stored ? (
         <Field
           label="New password"

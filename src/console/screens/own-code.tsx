@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { call, prepare, type Prepared } from '../api.js';
 import { below, type Address } from '../api-paths.js';
@@ -12,12 +13,15 @@ import { Drawer, DrawerForm } from '../parts/drawer.js';
 import { Choice, Field, Form, TextArea, useForm } from '../parts/form.js';
 import { Empty } from '../parts/page-head.js';
 import { mayChange, projectPath } from '../session.js';
+import { Attempt } from '../webhooks/deliveries.js';
 
 type Hook = ApiSchemas['Hook'];
 type Schedule = ApiSchemas['Schedule'];
-type Calls =
-  | Address<'/api/projects/{projectId}/hooks/{event}/calls'>
-  | Address<'/api/projects/{projectId}/schedules/{name}/calls'>;
+type HookPath = Address<'/api/projects/{projectId}/hooks/{event}'>;
+type CallsPath = Address<
+  '/api/projects/{projectId}/hooks/{event}/calls' | '/api/projects/{projectId}/schedules/{name}/calls'
+>;
+type SchedulePath = Address<'/api/projects/{projectId}/schedules/{name}'>;
 
 const targetOf = ({ url, run }: { url: string | null; run: string | null }): string => run ?? url ?? '';
 
@@ -54,7 +58,7 @@ export function OwnCode() {
           { name: 'Event', show: ({ event }) => opens(event, event, 'hook') },
           { name: 'Handler', show: targetOf },
           { name: 'On failure', show: ({ onFailure }) => onFailure },
-          { name: 'Timeout', isNumber: true, show: ({ timeoutMs }) => `${timeoutMs} ms` },
+          { name: 'Timeout', kind: 'number', show: ({ timeoutMs }) => `${timeoutMs} ms` },
         ]}
         form={(hook, close) =>
           hook ? showHook(hook, close) : <NewHook base={hooks} onClose={close} onSecret={setSecret} />
@@ -113,75 +117,86 @@ function LastRun({ lastAt, lastError }: Schedule) {
   return lastError === null ? <span>{moment(lastAt)}</span> : <span class="bad">failed {moment(lastAt)}</span>;
 }
 
-/** Says in a note what own code has answered. */
-async function tryOut(
-  request: Prepared<{ answer: unknown; error: string | null }>,
-  send: () => Promise<{ answer: unknown; error: string | null }>,
-): Promise<void> {
-  await attempt(async () => {
-    const { answer, error } = await send();
-    invalidate(request.path);
-    return error ?? `Answered: ${JSON.stringify(answer)}`;
-  });
-}
-
 /** A hook: its calls, and one more with a document that is not stored. */
-function OneHook({
-  base,
-  hook,
-  onClose,
-}: {
-  base: Address<'/api/projects/{projectId}/hooks/{event}'>;
-  hook: Hook;
-  onClose: () => void;
-}) {
+function OneHook({ base, hook, onClose }: { base: HookPath; hook: Hook; onClose: () => void }) {
   const [text, setText] = useState('{}');
-  const test = below(base, '/test');
-  const request = prepare('POST', test, { body: {} });
-  const send = () => call('POST', test, { body: { document: JSON.parse(text) as Record<string, unknown> } });
+  const path = below(base, '/test');
   return (
-    <Drawer title={hook.event} onClose={onClose}>
+    <Handler
+      title={hook.event}
+      base={base}
+      call={prepare('POST', path, { body: {} })}
+      send={() => call('POST', path, { body: { document: JSON.parse(text) as Record<string, unknown> } })}
+      action="Call it once"
+      input={<TextArea label="Test document" rows={4} value={text} onChange={setText} />}
+      onClose={onClose}
+    >
       <p>
         Calls {targetOf(hook)}. When that fails, the event is{' '}
         {hook.onFailure === 'refuse' ? 'refused' : 'allowed, and logged'}.
       </p>
-      {mayChange.value && (
-        <Form onSubmit={() => void tryOut(request, send)}>
-          <TextArea label="Test document" rows={4} value={text} onChange={setText} />
-          <p>
-            <button>Call it once</button>
-          </p>
-        </Form>
-      )}
-      <CallLog path={below(base, '/calls')} />
-      <Commands of={mayChange.value ? [request] : []} />
-    </Drawer>
+    </Handler>
   );
 }
 
 /** A schedule: its runs, and one more now. */
-function OneSchedule({
-  base,
-  schedule,
-  onClose,
-}: {
-  base: Address<'/api/projects/{projectId}/schedules/{name}'>;
-  schedule: Schedule;
-  onClose: () => void;
-}) {
-  const run = below(base, '/run');
-  const request = prepare('POST', run);
+function OneSchedule({ base, schedule, onClose }: { base: SchedulePath; schedule: Schedule; onClose: () => void }) {
+  const path = below(base, '/run');
   return (
-    <Drawer title={schedule.name} onClose={onClose}>
+    <Handler
+      title={schedule.name}
+      base={base}
+      call={prepare('POST', path)}
+      send={() => call('POST', path)}
+      action="Run now"
+      onClose={onClose}
+    >
       <p>
         Calls {targetOf(schedule)} at {schedule.cron} ({schedule.timeZone}).{' '}
         {schedule.missed === 'once' ? 'One late run makes up for those that were missed.' : 'Missed runs are left out.'}
       </p>
       {schedule.lastError !== null && <p class="bad">{schedule.lastError}</p>}
+    </Handler>
+  );
+}
+
+/** What calls own code: when, one call more now, whose answer a note shows, and the log of calls. */
+function Handler({
+  title,
+  base,
+  call: request,
+  send,
+  action,
+  input,
+  onClose,
+  children,
+}: {
+  title: string;
+  base: HookPath | SchedulePath;
+  /** The request, as it is shown. */
+  call: Prepared;
+  send: () => Promise<{ answer: unknown; error: string | null }>;
+  action: string;
+  input?: ComponentChildren;
+  onClose: () => void;
+  children: ComponentChildren;
+}) {
+  const tryOut = (): Promise<void> =>
+    attempt(async () => {
+      const { answer, error } = await send();
+      invalidate(request.path);
+      return error ?? `Answered: ${JSON.stringify(answer)}`;
+    });
+  return (
+    <Drawer title={title} onClose={onClose}>
+      {children}
       {mayChange.value && (
-        <p>
-          <button onClick={() => void tryOut(request, () => call('POST', run))}>Run now</button>
-        </p>
+        <Form onSubmit={() => void tryOut()}>
+          {input}
+          <p>
+            <button>{action}</button>
+          </p>
+        </Form>
       )}
       <CallLog path={below(base, '/calls')} />
       <Commands of={mayChange.value ? [request] : []} />
@@ -193,7 +208,7 @@ function OneSchedule({
 const CALLS_MS = 2_000;
 
 /** The last calls, and what the project's files have printed last. */
-function CallLog({ path }: { path: Calls }) {
+function CallLog({ path }: { path: CallsPath }) {
   const { data, error, reload } = useLoad(path, CALLS_MS);
   return (
     <>
@@ -206,8 +221,7 @@ function CallLog({ path }: { path: Calls }) {
             {moment(createdAt)}
             {attempts.map((each) => (
               <>
-                , {each.durationMs} ms: {each.error ?? `answered ${String(each.status)}`}
-                {each.response !== '' && <pre tabIndex={0}>{each.response}</pre>}
+                , <Attempt of={each} />
               </>
             ))}
           </li>
@@ -233,124 +247,128 @@ interface Target {
   url: string;
   run: string;
 }
-const NO_TARGET: Target = { place: 'url', url: '', run: '' };
-const sentTarget = ({ place, url, run }: Target) => (place === 'url' ? { url: url.trim() } : { run: run.trim() });
 
-function TargetFields({ form }: { form: Pick<ReturnType<typeof useForm<Target>>, 'values' | 'at'> }) {
+interface Closing {
+  onClose: () => void;
+  /** Shows the secret that signs the calls of an address, once. */
+  onSecret: (secret: string) => void;
+}
+
+/** Adds what calls own code: `body` without the handler, whose fields stand between the first ones and the last. */
+function NewHandler<Body extends object>({
+  what,
+  body,
+  isDirty,
+  mayGo,
+  add,
+  first,
+  last,
+  onClose,
+  onSecret,
+}: {
+  what: string;
+  body: Body;
+  isDirty: boolean;
+  mayGo: boolean;
+  add: (body: Body & ({ url: string } | { run: string })) => Prepared<{ secret: string | null }>;
+  first: ComponentChildren;
+  last: ComponentChildren;
+} & Closing) {
+  const form = useForm<Target>({ place: 'url', url: '', run: '' });
+  const { place, url, run } = form.values;
   return (
-    <>
+    <DrawerForm
+      title={`Add a ${what}`}
+      action={`Add the ${what}`}
+      requests={[add({ ...body, ...(place === 'url' ? { url: url.trim() } : { run: run.trim() }) })]}
+      done={`The ${what} is added`}
+      isDirty={isDirty || form.isDirty}
+      mayGo={mayGo && form.values[place] !== ''}
+      onDone={({ secret }) => {
+        if (secret !== null) onSecret(secret);
+        onClose();
+      }}
+      onClose={onClose}
+    >
+      {first}
       <Choice label="Handler" choices={PLACES} {...form.at('place')} />
-      {form.values.place === 'url' ? (
-        <Field
-          label="Address"
-          type="url"
-          required
-          autocomplete="off"
-          placeholder="https://shop.example/hooks"
-          {...form.at('url')}
-        />
+      {place === 'url' ? (
+        <Field label="Address" type="url" required placeholder="https://shop.example/hooks" {...form.at('url')} />
       ) : (
         <Field
           label="File"
           required
-          autocomplete="off"
           placeholder="orders.mjs"
           hint="In the folder that bsvc.yaml names; with #name for another handler than the event’s."
           {...form.at('run')}
         />
       )}
-    </>
+      {last}
+    </DrawerForm>
   );
 }
-
-interface Closing {
-  onClose: () => void;
-  onSecret: (secret: string) => void;
-}
-
-/** Shows the secret that signs the calls of an address, once. */
-const closeWith =
-  ({ onClose, onSecret }: Closing) =>
-  ({ secret }: { secret: string | null }): void => {
-    if (secret !== null) onSecret(secret);
-    onClose();
-  };
 
 function NewHook({ base, ...closing }: { base: Address<'/api/projects/{projectId}/hooks'> } & Closing) {
-  const form = useForm<Pick<Hook, 'event' | 'onFailure'> & Target>({ event: '', onFailure: 'refuse', ...NO_TARGET });
+  const form = useForm<Pick<Hook, 'event' | 'onFailure'>>({ event: '', onFailure: 'refuse' });
   const { event, onFailure } = form.values;
-  const body = { event: event.trim(), onFailure, ...sentTarget(form.values) };
   return (
-    <DrawerForm
-      title="Add a hook"
-      action="Add the hook"
-      requests={[prepare('POST', base, { body })]}
-      done="The hook is added"
+    <NewHandler
+      what="hook"
+      body={{ event: event.trim(), onFailure }}
       isDirty={form.isDirty}
-      mayGo={event !== '' && form.values[form.values.place] !== ''}
-      onDone={closeWith(closing)}
-      onClose={closing.onClose}
-    >
-      <Field
-        label="Event"
-        required
-        autocomplete="off"
-        placeholder="orders.create"
-        hint="<collection>.create, .update or .delete; users.signup, users.login or users.deliver."
-        {...form.at('event')}
-      />
-      <TargetFields form={form} />
-      <Choice
-        label="When the handler fails"
-        choices={[
-          ['refuse', 'Refuse'],
-          ['allow', 'Go on without it'],
-        ]}
-        {...form.at('onFailure')}
-      />
-    </DrawerForm>
+      mayGo={event !== ''}
+      add={(body) => prepare('POST', base, { body })}
+      first={
+        <Field
+          label="Event"
+          required
+          placeholder="orders.create"
+          hint="<collection>.create, .update or .delete; users.signup, users.login or users.deliver."
+          {...form.at('event')}
+        />
+      }
+      last={<Choice label="When the handler fails" choices={ON_FAILURE} {...form.at('onFailure')} />}
+      {...closing}
+    />
   );
 }
 
+const ON_FAILURE = [
+  ['refuse', 'Refuse'],
+  ['allow', 'Go on without it'],
+] as const;
+const MISSED = [
+  ['once', 'One late run'],
+  ['skip', 'Left out'],
+] as const;
+
 function NewSchedule({ base, ...closing }: { base: Address<'/api/projects/{projectId}/schedules'> } & Closing) {
-  const form = useForm<Pick<Schedule, 'name' | 'cron' | 'timeZone' | 'missed'> & Target>({
-    ...{ name: '', cron: '', timeZone: 'UTC', missed: 'once', ...NO_TARGET },
+  const form = useForm<Pick<Schedule, 'name' | 'cron' | 'timeZone' | 'missed'>>({
+    ...{ name: '', cron: '', timeZone: 'UTC', missed: 'once' },
   });
   const { name, cron, timeZone, missed } = form.values;
-  const body = {
-    ...{ name: name.trim(), cron: cron.trim(), timeZone: timeZone.trim(), missed },
-    ...sentTarget(form.values),
-  };
   return (
-    <DrawerForm
-      title="Add a schedule"
-      action="Add the schedule"
-      requests={[prepare('POST', base, { body })]}
-      done="The schedule is added"
+    <NewHandler
+      what="schedule"
+      body={{ name: name.trim(), cron: cron.trim(), timeZone: timeZone.trim(), missed }}
       isDirty={form.isDirty}
-      mayGo={name !== '' && cron !== '' && form.values[form.values.place] !== ''}
-      onDone={closeWith(closing)}
-      onClose={closing.onClose}
-    >
-      <Field label="Name" required autocomplete="off" placeholder="nightly" {...form.at('name')} />
-      <Field
-        label="Cron expression"
-        required
-        autocomplete="off"
-        placeholder="0 3 * * *"
-        hint="Minute, hour, day, month, weekday."
-        {...form.at('cron')}
-      />
-      <Field label="Time zone" required autocomplete="off" placeholder="Europe/Berlin" {...form.at('timeZone')} />
-      <TargetFields form={form} />
-      <Choice
-        label="Missed runs"
-        choices={[
-          ['once', 'One late run'],
-          ['skip', 'Left out'],
-        ]}
-        {...form.at('missed')}
-      />
-    </DrawerForm>
+      mayGo={name !== '' && cron !== ''}
+      add={(body) => prepare('POST', base, { body })}
+      first={
+        <>
+          <Field label="Name" required placeholder="nightly" {...form.at('name')} />
+          <Field
+            label="Cron expression"
+            required
+            placeholder="0 3 * * *"
+            hint="Minute, hour, day, month, weekday."
+            {...form.at('cron')}
+          />
+          <Field label="Time zone" required placeholder="Europe/Berlin" {...form.at('timeZone')} />
+        </>
+      }
+      last={<Choice label="Missed runs" choices={MISSED} {...form.at('missed')} />}
+      {...closing}
+    />
   );
 }

@@ -5,7 +5,7 @@ import { useLoad } from '../load.js';
 import { Copy } from '../parts/basics.js';
 import { CrudScreen, opens } from '../parts/crud-screen.js';
 import { Drawer } from '../parts/drawer.js';
-import { Pairs } from '../parts/page-head.js';
+import { Pairs, Tabs } from '../parts/page-head.js';
 import { chosenOf, linkHere, linkTo, place } from '../routes.js';
 import { projects } from '../session.js';
 
@@ -65,20 +65,20 @@ export function Requests() {
         { name: 'At', show: ({ at }) => moment(at) },
         { name: 'Status', show: ({ status }) => <span class={toneOf(status)}>{status}</span> },
         { name: 'Request', show: ({ requestId, method, path: asked }) => opens(requestId, `${method} ${asked}`) },
-        { name: 'Took', isNumber: true, show: ({ ms }) => `${number(ms)} ms` },
+        { name: 'Took', kind: 'number', show: ({ ms }) => `${number(ms)} ms` },
         { name: 'By', show: ({ by }) => by },
         { name: 'Network', show: ({ network }) => network },
       ]}
       view={(request, close) => <OneRequest request={request} onClose={close} />}
     >
-      <nav class="tabs" aria-label="Which requests">
-        <a href={linkHere({ kept: null, open: null })} aria-current={isKept ? undefined : 'page'}>
-          Latest
-        </a>
-        <a href={linkHere({ kept: 'true', open: null })} aria-current={isKept ? 'page' : undefined}>
-          Failed and slow
-        </a>
-      </nav>
+      <Tabs
+        label="Which requests"
+        current={String(isKept)}
+        tabs={[
+          ['false', 'Latest', linkHere({ kept: null, open: null })],
+          ['true', 'Failed and slow', linkHere({ kept: 'true', open: null })],
+        ]}
+      />
     </CrudScreen>
   );
 }

@@ -104,19 +104,17 @@ function BucketDrawer({ path, stored, onClose }: { path: BucketPath; stored: Own
       mayGo={bucket !== '' && accessKeyId !== '' && others.secretAccessKey !== ''}
       onClose={onClose}
     >
-      <Field label="Bucket" required autocomplete="off" {...form.at('bucket')} />
+      <Field label="Bucket" required {...form.at('bucket')} />
       <Field
         label="Endpoint"
-        autocomplete="off"
         hint="Such as https://ACCOUNT.r2.cloudflarestorage.com. Leave empty for Amazon S3."
         {...form.at('endpoint')}
       />
-      <Field label="Region" required autocomplete="off" {...form.at('region')} />
-      <Field label="Access key id" required autocomplete="off" {...form.at('accessKeyId')} />
+      <Field label="Region" required {...form.at('region')} />
+      <Field label="Access key id" required {...form.at('accessKeyId')} />
       <PasswordField label="Secret access key" isNew {...form.at('secretAccessKey')} />
       <Field
         label="Public address"
-        autocomplete="off"
         hint="Public URL of the bucket. Leave empty to serve files through the server."
         {...form.at('publicUrl')}
       />

@@ -3,6 +3,7 @@ import { prepare, send, type Prepared } from '../api.js';
 import { below, type Address } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
 import { cell, moment } from '../format.js';
+import { differences, readJsonObject } from '../json.js';
 import { invalidate, useLoad } from '../load.js';
 import { act, Copy, Dialog, say, ErrorNote, useAction } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
@@ -91,13 +92,13 @@ function EditUser({ path, stored, onDirty }: { path: UserPath; stored: User; onD
   const { email, emailVerified } = form.values;
   const read = readFields(form.values.json);
   const body = {
-    ...('fields' in read && changedFields(own, read.fields)),
+    ...(read.fields && differences(own, read.fields)),
     ...(email.trim() !== (stored.email ?? '') && { email: email.trim() }),
     ...(emailVerified !== stored.emailVerified && { emailVerified }),
   };
   const roles = listIn(form.values.roles);
   const hasNewRoles = roles.join('\n') !== (stored.roles ?? []).join('\n');
-  const mayGo = 'fields' in read && (Object.keys(body).length > 0 || hasNewRoles);
+  const mayGo = read.fields !== null && (Object.keys(body).length > 0 || hasNewRoles);
   useLayoutEffect(() => onDirty(form.isDirty), [form.isDirty]);
   const [busy, save, error] = useAction(async () => {
     if (Object.keys(body).length > 0) await send(prepare('PATCH', path, { body }));
@@ -108,16 +109,11 @@ function EditUser({ path, stored, onDirty }: { path: UserPath; stored: User; onD
   });
   return (
     <Form onSubmit={() => void (mayGo && save())}>
-      <Field label="Email" type="email" required autocomplete="off" {...form.at('email')} />
+      <Field label="Email" type="email" required {...form.at('email')} />
       <Tick label="Email address verified" {...form.at('emailVerified')} />
-      <Field
-        label="Roles"
-        autocomplete="off"
-        hint="Comma-separated. Access rules read them as user.roles."
-        {...form.at('roles')}
-      />
+      <Field label="Roles" hint="Comma-separated. Access rules read them as user.roles." {...form.at('roles')} />
       <TextArea label="Further fields" rows={5} {...form.at('json')} />
-      {'problem' in read && <p class="bad">{read.problem}</p>}
+      {read.problem !== null && <p class="bad">{read.problem}</p>}
       <ErrorNote error={error} />
       <p class="row">
         <button class="primary" disabled={busy || !mayGo}>
@@ -277,26 +273,6 @@ const BUILT_IN = new Set([
 const ownFields = (user: User): Record<string, unknown> =>
   Object.fromEntries(Object.entries(user).filter(([name]) => !BUILT_IN.has(name)));
 
-/** Text as a JSON object, or why it is none. */
-export function readFields(json: string): { fields: Record<string, unknown> } | { problem: string } {
-  if (json.trim() === '') return { fields: {} };
-  try {
-    const fields: unknown = JSON.parse(json);
-    if (typeof fields === 'object' && fields !== null && !Array.isArray(fields)) {
-      return { fields: fields as Record<string, unknown> };
-    }
-    return { problem: 'Further fields are a JSON object, such as {"name": "Ada"}' };
-  } catch (error) {
-    return { problem: `This is not JSON: ${(error as Error).message}` };
-  }
-}
-
-/** The fields that were changed; one that was taken away becomes null. */
-function changedFields(stored: Record<string, unknown>, typed: Record<string, unknown>) {
-  const names = new Set([...Object.keys(stored), ...Object.keys(typed)]);
-  return Object.fromEntries(
-    [...names].flatMap((name) =>
-      JSON.stringify(stored[name]) === JSON.stringify(typed[name]) ? [] : [[name, typed[name] ?? null]],
-    ),
-  );
-}
+/** What is typed as further fields of a user. */
+export const readFields = (json: string) =>
+  readJsonObject(json.trim() || '{}', 'Further fields are a JSON object, such as {"name": "Ada"}');

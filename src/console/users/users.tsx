@@ -76,7 +76,7 @@ function NewUser({ base, onClose }: { base: Address<'/api/projects/{projectId}/u
   const form = useForm({ email: '', password: '', emailVerified: false, json: '' });
   const { json, emailVerified, ...account } = form.values;
   const read = readFields(json);
-  const body = { ...('fields' in read && read.fields), ...account, ...(emailVerified && { emailVerified }) };
+  const body = { ...read.fields, ...account, ...(emailVerified && { emailVerified }) };
   return (
     <DrawerForm
       title="New user"
@@ -84,10 +84,10 @@ function NewUser({ base, onClose }: { base: Address<'/api/projects/{projectId}/u
       requests={[prepare('POST', base, { body })]}
       done={`${account.email} can sign in now`}
       isDirty={form.isDirty}
-      mayGo={account.email !== '' && account.password !== '' && 'fields' in read}
+      mayGo={account.email !== '' && account.password !== '' && read.fields !== null}
       onClose={onClose}
     >
-      <Field label="Email" type="email" required autocomplete="off" {...form.at('email')} />
+      <Field label="Email" type="email" required {...form.at('email')} />
       <PasswordField label="Password" isNew {...form.at('password')} />
       <Tick label="Mark the address as verified, without an email" {...form.at('emailVerified')} />
       <TextArea
@@ -96,7 +96,7 @@ function NewUser({ base, onClose }: { base: Address<'/api/projects/{projectId}/u
         hint="A JSON object with fields of the collection users, protected ones too."
         {...form.at('json')}
       />
-      {'problem' in read && <p class="bad">{read.problem}</p>}
+      {read.problem !== null && <p class="bad">{read.problem}</p>}
     </DrawerForm>
   );
 }
@@ -128,13 +128,8 @@ function InviteUser({ project, onClose }: { project: Address<'/api/projects/{pro
           <a href={linkTo(['p', place.value.parts[1] ?? '', 'sign-in'])}>Add one under “Sign-in”</a>
         </p>
       )}
-      <Field label="Email" type="email" required autocomplete="off" {...form.at('email')} />
-      <Field
-        label="Roles"
-        autocomplete="off"
-        hint="Comma-separated. The user gets them when accepting."
-        {...form.at('roles')}
-      />
+      <Field label="Email" type="email" required {...form.at('email')} />
+      <Field label="Roles" hint="Comma-separated. The user gets them when accepting." {...form.at('roles')} />
       <Choice
         label="Page that the email links to"
         choices={redirects.map((each) => [each, each] as const)}

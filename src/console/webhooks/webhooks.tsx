@@ -150,14 +150,7 @@ function WebhookDrawer({
       }}
       onClose={onClose}
     >
-      <Field
-        label="Address"
-        type="url"
-        required
-        autocomplete="off"
-        placeholder="https://shop.example/hooks"
-        {...form.at('url')}
-      />
+      <Field label="Address" type="url" required placeholder="https://shop.example/hooks" {...form.at('url')} />
       <TextArea
         label="Events"
         rows={4}
@@ -169,7 +162,7 @@ function WebhookDrawer({
           There is no collection {[...new Set(unknown)].join(', ')}: nothing is sent until there is one.
         </p>
       )}
-      <Field label="Description" autocomplete="off" {...form.at('description')} />
+      <Field label="Description" {...form.at('description')} />
       <Tick label="Send events to it" {...form.at('enabled')} />
       {stored && !enabled && stored.enabled && (
         <p class="warn">Deliveries that wait are given up when you save; they can be tried again later.</p>

@@ -7,7 +7,7 @@ import { useLoad } from '../../load.js';
 import { ErrorNote, say, showError } from '../../parts/basics.js';
 import { Commands } from '../../parts/commands.js';
 import { Confirm } from '../../parts/confirm.js';
-import { Empty } from '../../parts/page-head.js';
+import { Empty, Tabs } from '../../parts/page-head.js';
 import { goTo, linkHere, place } from '../../routes.js';
 import { PlayedAs } from '../../rules/view-as.js';
 import { mayChange, played } from '../../session.js';
@@ -71,7 +71,16 @@ export function Browser({
         onReset={reset}
       />
       <PlayedAs />
-      {played.value === null && <Tabs isTrash={isTrash} />}
+      {played.value === null && (
+        <Tabs
+          label="Documents"
+          current={String(isTrash)}
+          tabs={[
+            ['false', 'Active', linkHere({ trash: null, cursor: null })],
+            ['true', 'Trash', linkHere({ trash: '1', cursor: null })],
+          ]}
+        />
+      )}
       {sort !== '' && !isIndexed(collection, sorted) && <Unindexed name={sorted} />}
       <ErrorNote error={page.error} onRetry={page.reload} />
       {mayChange.value && ids.length > 0 && (
@@ -136,23 +145,6 @@ function useColumns(own: CollectionPath, collection: Collection) {
       setChosen(null);
     },
   };
-}
-
-function Tabs({ isTrash }: { isTrash: boolean }) {
-  const tab = (trash: boolean, label: string) => (
-    <a
-      href={linkHere({ trash: trash ? '1' : null, cursor: null })}
-      {...(trash === isTrash && { 'aria-current': 'page' as const })}
-    >
-      {label}
-    </a>
-  );
-  return (
-    <nav class="tabs" aria-label="Documents">
-      {tab(false, 'Active')}
-      {tab(true, 'Trash')}
-    </nav>
-  );
 }
 
 const Unindexed = ({ name }: { name: string }) => (

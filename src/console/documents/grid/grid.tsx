@@ -1,7 +1,7 @@
-import type { ComponentChildren, RefObject } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Collection, CollectionField, DocumentsPath } from '../../collection.js';
-import { isTyping, Skeleton } from '../../parts/table.js';
+import { Skeleton, useRowSteps } from '../../parts/table.js';
 import type { ShownFields } from '../record/use-record.js';
 import type { GridColumn } from './grid-columns.js';
 import { GridHead } from './grid-head.js';
@@ -142,21 +142,6 @@ function useToggle(
     last.current = id;
     onSelect(next);
   };
-}
-
-/** `j` and `k`: to the line below or above. */
-function useRowSteps(body: RefObject<HTMLTableSectionElement | null>): void {
-  useEffect(() => {
-    const step = (event: KeyboardEvent): void => {
-      if ((event.key !== 'j' && event.key !== 'k') || isTyping(event) || document.querySelector('dialog[open]')) return;
-      const openers = [...(body.current?.querySelectorAll<HTMLElement>('tr .opens') ?? [])];
-      const line = (document.activeElement as HTMLElement | null)?.closest('tr')?.querySelector<HTMLElement>('.opens');
-      const at = line ? openers.indexOf(line) : -1;
-      openers[event.key === 'j' ? Math.min(at + 1, openers.length - 1) : Math.max(at - 1, 0)]?.focus();
-    };
-    addEventListener('keydown', step);
-    return () => removeEventListener('keydown', step);
-  }, [body]);
 }
 
 function Widths({ columns, isFixed }: { columns: readonly GridColumn[]; isFixed: boolean }) {

@@ -7,6 +7,7 @@ import { howMany, number, cell } from '../../format.js';
 import { say, ErrorNote, useAction } from '../../parts/basics.js';
 import { Commands } from '../../parts/commands.js';
 import { Drawer } from '../../parts/drawer.js';
+import { Table } from '../../parts/table.js';
 import type { Mapping, ReadFile } from './read-file.js';
 
 type Outcome = Required<Pick<ApiSchemas['ImportOutcome'], 'inserted' | 'rejected' | 'notes'>>;
@@ -191,45 +192,37 @@ function MappingTable({
   onMapping: (next: Mapping) => void;
 }) {
   return (
-    <div class="scroll" role="region" aria-label="Columns of the file" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Column</th>
-            <th scope="col">First row</th>
-            <th scope="col">Field</th>
-          </tr>
-        </thead>
-        <tbody>
-          {file.columns.map((column) => {
+    <Table
+      label="Columns of the file"
+      loading={false}
+      rows={file.columns}
+      keyOf={(column) => column}
+      empty="No columns."
+      columns={[
+        { name: 'Column', kind: 'head', show: (column) => column },
+        { name: 'First row', show: (column) => <span dir="auto">{cell(file.sample(column), 60)}</span> },
+        {
+          name: 'Field',
+          show: (column) => {
             const chosen = mapping.get(column) ?? null;
-            const names = [...new Set([...fields.map(({ name }) => name), ...(chosen === null ? [] : [chosen])])];
+            const names = new Set([...fields.map(({ name }) => name), ...(chosen === null ? [] : [chosen]), column]);
             return (
-              <tr key={column}>
-                <th scope="row">{column}</th>
-                <td dir="auto">{cell(file.sample(column), 60)}</td>
-                <td>
-                  <select
-                    aria-label={`Field for ${column}`}
-                    value={chosen ?? ''}
-                    onChange={({ currentTarget: { value } }) =>
-                      onMapping(new Map(mapping).set(column, value === '' ? null : value))
-                    }
-                  >
-                    <option value="">Leave it out</option>
-                    {names.map((name) => (
-                      <option key={name} value={name}>
-                        {name}
-                      </option>
-                    ))}
-                    {!names.includes(column) && <option value={column}>{column}</option>}
-                  </select>
-                </td>
-              </tr>
+              <select
+                aria-label={`Field for ${column}`}
+                value={chosen ?? ''}
+                onChange={({ currentTarget: { value } }) =>
+                  onMapping(new Map(mapping).set(column, value === '' ? null : value))
+                }
+              >
+                <option value="">Leave it out</option>
+                {[...names].map((name) => (
+                  <option key={name}>{name}</option>
+                ))}
+              </select>
             );
-          })}
-        </tbody>
-      </table>
-    </div>
+          },
+        },
+      ]}
+    />
   );
 }

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../api.js';
 import { below, withQuery, type Address, type DataOf } from '../../api-paths.js';
-import { cell, moment } from '../../format.js';
+import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { attempt, ErrorNote } from '../../parts/basics.js';
 import { mayChange, projectPath } from '../../session.js';
-import { OF_SERVER, type ShownFields, type RecordView } from './use-record.js';
+import { OF_SERVER, writeValue, type ShownFields, type RecordView } from './use-record.js';
 
 type HistoryRoute = '/api/projects/{projectId}/collections/{collection}/documents/{document}/history';
 type Change = DataOf<'GET', HistoryRoute>['items'][number];
@@ -141,12 +141,9 @@ function differencesOf(before: ShownFields, after: State): { name: string; from:
   const names = new Set([...Object.keys(before), ...Object.keys(later ?? {})]);
   return [...names].flatMap((name) => {
     if (OF_SERVER.has(name)) return [];
-    const from = write(before[name]);
+    const from = writeValue(before[name]);
     if (!later || (after.isPartial && !Object.hasOwn(later, name))) return [];
-    const to = write(later[name]);
+    const to = writeValue(later[name]);
     return from === to ? [] : [{ name, from, to }];
   });
 }
-
-const MOST = 300;
-const write = (value: unknown): string => (value === undefined ? '–' : cell(JSON.stringify(value), MOST));

@@ -1,19 +1,161 @@
-import type { ComponentType } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { below } from '../../api-paths.js';
-import type { CollectionField } from '../../collection.js';
-import { Preview, previewAddress, publicAddress } from '../../files/stored-file.js';
-import { bytes, moment } from '../../format.js';
+import { useState, useEffect, useMemo, useRef } from 'preact/hooks';
+import { below, withQuery } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { useLoad } from '../../load.js';
 import { ErrorNote } from '../../parts/basics.js';
-import { Choice, Field } from '../../parts/form.js';
-import { JsonEditor } from '../../parts/json-editor.js';
-import { FormContext } from '../../parts/schema-form/form-place.js';
-import { SchemaFields } from '../../parts/schema-form/schema-form.js';
-import { AccessTab } from './access-tab.js';
-import { HistoryTab } from './history-tab.js';
+import { Field, Form, Choice } from '../../parts/form.js';
+import { played, projectPath } from '../../session.js';
 import { type RecordView, textOf } from './use-record.js';
-import { ReferencesTab } from './references-tab.js';
+import { documentsIn, USERS, type Collection, type CollectionField } from '../../collection.js';
+import { titleField, FormContext } from '../../parts/schema-form/form-place.js';
+import { Table } from '../../parts/table.js';
+import { linkTo, place } from '../../routes.js';
+import type { ComponentType } from 'preact';
+import { Preview, previewAddress, publicAddress } from '../../files/stored-file.js';
+import { bytes, moment } from '../../format.js';
+import { JsonEditor } from '../../parts/json-editor.js';
+import { SchemaFields } from '../../parts/schema-form/schema-form.js';
+import { HistoryTab } from './history-tab.js';
+
+const ANYONE = 'anyone';
+
+/** Who may do what with the document: each rule, evaluated for a user or an anonymous caller. */
+function AccessTab({ collection, record }: RecordView) {
+  // When viewing as a user, explain first why that user can read the document.
+  const first = played.value ?? ANYONE;
+  const [typed, setTyped] = useState(first === ANYONE ? '' : first);
+  const [as, setAs] = useState(first);
+  const path = below(projectPath(), '/rules/{collection}/explain', { collection: collection.name });
+  const { data, error, reload } = useLoad(withQuery(path, { as, id: record.stored?._id }));
+  return (
+    <>
+      <Form class="row" onSubmit={() => setAs(typed.trim() || ANYONE)}>
+        <Field label="User: address or id, empty for anyone" value={typed} onChange={setTyped} />
+        <button>Look as this user</button>
+      </Form>
+      <ErrorNote error={error} onRetry={reload} />
+      {data && (
+        <Table
+          label="Access"
+          loading={false}
+          rows={data.rules}
+          keyOf={({ rule }) => rule}
+          empty="No rules."
+          columns={[
+            { name: 'May', kind: 'head', show: ({ rule }) => rule },
+            {
+              name: as === ANYONE ? 'Anyone' : as,
+              show: ({ admits }) => <span class={`tag ${TONES[admits]}`}>{admits}</span>,
+            },
+            {
+              name: 'Rule',
+              kind: 'wrapped',
+              show: ({ text, alternatives }) => (
+                <>
+                  <code>{text}</code>
+                  {reasons(alternatives).map((reason) => (
+                    <span key={reason} class="hint">
+                      {reason}
+                    </span>
+                  ))}
+                </>
+              ),
+            },
+          ]}
+        />
+      )}
+      {data?.document && data.document.leftOut.length > 0 && <p>Fields left out: {data.document.leftOut.join(', ')}</p>}
+      <p class="muted">A secret key and operators are not asked for rules.</p>
+    </>
+  );
+}
+
+const TONES = { yes: 'good', no: 'bad', depends: 'warn' } as const;
+
+/** The conditions that do not hold, or that depend on the document. */
+const reasons = (alternatives: readonly ApiSchemas['ExplainedAlternative'][]): string[] =>
+  alternatives.flatMap(({ conditions }) =>
+    conditions.filter(({ admits }) => admits !== 'yes').map(({ text, admits }) => `${admits}: ${text}`),
+  );
+
+const SHOWN = 10;
+
+/** The documents that a document names, and those that name it. */
+function ReferencesTab({ collection, collections, record }: RecordView) {
+  const id = record.stored?._id ?? '';
+  const named = refsOf(collection).flatMap(({ name, ref }) =>
+    [record.stored?.[name]].flat().flatMap((each) => (typeof each === 'string' ? [{ name, ref, id: each }] : [])),
+  );
+  const naming = collections.flatMap((other) =>
+    other.name === USERS
+      ? []
+      : refsOf(other).flatMap(({ name, ref }) => (ref === collection.name ? [{ other, name }] : [])),
+  );
+  return (
+    <>
+      <h3>It names</h3>
+      {named.length === 0 && <p class="muted">No other document.</p>}
+      <ul class="refs">
+        {named.map(({ name, ref, id: to }) => (
+          <li key={`${name} ${to}`}>
+            <a href={linkToDocument(ref, to)}>
+              {name}: {ref} {to}
+            </a>
+          </li>
+        ))}
+      </ul>
+      <h3>It is named by</h3>
+      {naming.length === 0 && <p class="muted">No collection has a field that points to {collection.name}.</p>}
+      {naming.map(({ other, name }) => (
+        <Naming key={`${other.name} ${name}`} other={other} field={name} id={id} />
+      ))}
+    </>
+  );
+}
+
+function Naming({ other, field, id }: { other: Collection; field: string; id: string }) {
+  const title = titleField(other);
+  const documents = below(projectPath(), '/collections/{collection}/documents', { collection: other.name });
+  const query = { [field]: id, limit: SHOWN + 1, fields: title ?? '_id' };
+  const { data, error, reload } = useLoad(withQuery(documents, query));
+  const items = data && documentsIn(data);
+  const [, project = ''] = place.value.parts;
+  const all = linkTo(['p', project, 'documents', other.name], { [field]: id });
+  return (
+    <section>
+      <h4>
+        {other.name}.{field}
+      </h4>
+      <ErrorNote error={error} onRetry={reload} />
+      {items?.length === 0 && <p class="muted">None.</p>}
+      <ul class="refs">
+        {items?.slice(0, SHOWN).map((found) => (
+          <li key={found._id}>
+            <a href={linkToDocument(other.name, found._id)} dir="auto">
+              {title !== null && typeof found[title] === 'string' ? `${found[title]} · ` : ''}
+              {found._id}
+            </a>
+          </li>
+        ))}
+      </ul>
+      {(items?.length ?? 0) > SHOWN && <a href={all}>All of them</a>}
+    </section>
+  );
+}
+
+function refsOf({ fields }: Collection): { name: string; ref: string }[] {
+  return fields.flatMap(({ name, ref, items }) => {
+    const to = ref ?? items?.ref;
+    return to === undefined ? [] : [{ name, ref: to }];
+  });
+}
+
+function linkToDocument(collection: string, id: string): string {
+  const [, project = ''] = place.value.parts;
+  return collection === USERS
+    ? linkTo(['p', project, USERS], { open: id })
+    : linkTo(['p', project, 'documents', collection], { open: id });
+}
 
 const TYPES = ['String', 'Number', 'Boolean', 'Date', 'Array', 'Object', 'Ref'] as const;
 
@@ -84,7 +226,7 @@ function AddField({ known, onAdd }: { known: ReadonlySet<string>; onAdd: (field:
         setName('');
       }}
     >
-      <Field label="Another field" value={name} autocomplete="off" onChange={setName} />
+      <Field label="Another field" value={name} onChange={setName} />
       <Choice label="Type" value={type} choices={TYPES.map((each) => [each, each] as const)} onChange={setType} />
       <button disabled={trimmed === '' || known.has(trimmed)}>Add the field</button>
     </form>

@@ -9,10 +9,18 @@ import { Commands } from '../../parts/commands.js';
 import { Confirm } from '../../parts/confirm.js';
 import { Drawer } from '../../parts/drawer.js';
 import { loadEditor } from '../../parts/json-editor.js';
+import { Tabs } from '../../parts/page-head.js';
+import { Table } from '../../parts/table.js';
 import { linkHere, place } from '../../routes.js';
 import { mayChange } from '../../session.js';
-import { Conflict } from './conflict.js';
-import { type ShownFields, type RecordPlace, useRecord, type EditedRecord } from './use-record.js';
+import {
+  OF_SERVER,
+  type EditedRecord,
+  type RecordPlace,
+  type ShownFields,
+  useRecord,
+  writeValue,
+} from './use-record.js';
 import { RECORD_TABS } from './record-tabs.js';
 
 interface Props extends RecordPlace {
@@ -95,17 +103,11 @@ function OpenRecord({
   return (
     <>
       <div class="record" data-kept="">
-        <nav class="tabs" aria-label="Views of the document">
-          {tabs.map(({ name, label }) => (
-            <a
-              key={name}
-              href={linkHere({ tab: name === tabs[0]!.name ? null : name })}
-              {...(name === tab.name && { 'aria-current': 'page' as const })}
-            >
-              {label}
-            </a>
-          ))}
-        </nav>
+        <Tabs
+          label="Views of the document"
+          current={tab.name}
+          tabs={tabs.map(({ name, label }, at) => [name, label, linkHere({ tab: at === 0 ? null : name })])}
+        />
         {wasKept && isChanged && (
           <p class="kept" role="status">
             What you typed before is still here. <button onClick={() => record.reset()}>Discard it</button>
@@ -216,4 +218,68 @@ function requestsOf(base: DocumentsPath, { stored, fields, change, isSame }: Edi
     isSame ? prepare('GET', path) : prepare('PATCH', path, { body: change, headers }),
     stored.isDeleted ? prepare('PATCH', below(path, '/recover')) : prepare('DELETE', path),
   ];
+}
+
+/** A document that changed while it was being edited: both versions, field by field. */
+function Conflict({
+  stored,
+  theirs,
+  mine,
+  busy,
+  onKeep,
+  onTake,
+}: {
+  /** As it was when editing began. */
+  stored: ShownFields;
+  theirs: ShownFields;
+  mine: Readonly<Record<string, unknown>>;
+  busy: boolean;
+  onKeep: () => void;
+  onTake: () => void;
+}) {
+  const names = [...new Set([...Object.keys(stored), ...Object.keys(theirs), ...Object.keys(mine)])];
+  const rows = names
+    .filter((name) => !OF_SERVER.has(name))
+    .map((name) => ({
+      name,
+      before: writeValue(stored[name]),
+      theirs: writeValue(theirs[name]),
+      mine: Object.hasOwn(mine, name) ? writeValue(mine[name] ?? undefined) : null,
+    }))
+    .filter((row) => row.mine !== null || row.theirs !== row.before);
+  return (
+    <section class="conflict" role="alert" aria-label="Changed meanwhile">
+      <p>
+        <b>Someone else changed this document</b> {moment(theirs.updatedAt)}, while you were editing it.
+        {theirs.isDeleted === true && ' It is in the trash now.'} Nothing of yours is stored yet.
+      </p>
+      <Table
+        label="Both versions"
+        loading={false}
+        rows={rows}
+        keyOf={({ name }) => name}
+        empty="No field differs."
+        columns={[
+          { name: 'Field', kind: 'head', show: ({ name }) => name },
+          { name: 'As you opened it', show: ({ before }) => before },
+          {
+            name: 'Stored now',
+            show: ({ before, theirs: now }) => (now === before ? <span class="muted">the same</span> : <b>{now}</b>),
+          },
+          {
+            name: 'Yours',
+            show: (row) => (row.mine === null ? <span class="muted">not changed</span> : <b>{row.mine}</b>),
+          },
+        ]}
+      />
+      <p class="row">
+        {theirs.isDeleted !== true && (
+          <button class="danger" disabled={busy} onClick={onKeep}>
+            Store mine over it
+          </button>
+        )}
+        <button onClick={onTake}>Discard my changes</button>
+      </p>
+    </section>
+  );
 }

@@ -3,9 +3,11 @@ import { below, withQuery } from '../../api-paths.js';
 import type { ApiSchemas } from '../../api-routes.js';
 import { Refusal, call } from '../../api.js';
 import { type Collection, type DocumentsPath, TRASHED_TOO } from '../../collection.js';
+import { cell } from '../../format.js';
 import { say, useAction } from '../../parts/basics.js';
 import { findLostNumber } from '../../parts/json-editor.js';
 import { useDraft } from '../../drafts.js';
+import { differences, readJsonObject } from '../../json.js';
 
 type JsonObject = Record<string, unknown>;
 
@@ -42,6 +44,7 @@ export function useRecord({ base, id, loaded, onSaved }: RecordProps) {
   const [theirs, setTheirs] = useState<ShownFields | null>(null);
   const [typedProblems, setTypedProblems] = useState<ReadonlyMap<string, string>>(new Map());
   const before = useMemo(() => fieldsOf(stored), [stored]);
+  // Only what was changed is sent, so that others' changes to other fields stay; a field that was taken out becomes null.
   const change = useMemo(() => (stored ? differences(before, fields) : fields), [before, fields, stored]);
   const problem = text === null ? null : parseFields(text).problem;
   const lost = text === null ? null : findLostNumber(text);
@@ -132,19 +135,9 @@ function isUntouched({ fields, text, stored }: RecordDraft, first: RecordDraft):
 
 export type EditedRecord = ReturnType<typeof useRecord>;
 
-export const textOf = ({ text, fields }: EditedRecord): string => text ?? writeFields(fields);
+export const textOf = ({ text, fields }: EditedRecord): string => text ?? JSON.stringify(fields, null, 2);
 
-function parseFields(text: string): { fields: JsonObject | null; problem: string | null } {
-  try {
-    const value = JSON.parse(text) as unknown;
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      return { fields: null, problem: 'A document is a JSON object.' };
-    }
-    return { fields: value as JsonObject, problem: null };
-  } catch (error) {
-    return { fields: null, problem: `This is not JSON: ${(error as Error).message}` };
-  }
-}
+const parseFields = (text: string) => readJsonObject(text, 'A document is a JSON object.');
 
 /** A document as the operators' API answers it. */
 export type ShownFields = ApiSchemas['ShownDocument'];
@@ -152,22 +145,12 @@ export type ShownFields = ApiSchemas['ShownDocument'];
 /** Kept by the server: shown, never sent. */
 export const OF_SERVER: ReadonlySet<string> = new Set(['_id', 'isDeleted', 'deletedAt', 'createdAt', 'updatedAt']);
 
+/** A stored value in one line, beside another version of it. */
+export const writeValue = (value: unknown): string => (value === undefined ? '–' : cell(JSON.stringify(value), 300));
+
 function fieldsOf(document: ShownFields | null): Record<string, unknown> {
   return Object.fromEntries(Object.entries(document ?? {}).filter(([name]) => !OF_SERVER.has(name)));
 }
-
-/**
- * Only what was changed is sent, so that others' changes to other fields stay; a field that was taken out becomes null.
- */
-function differences(before: Record<string, unknown>, after: Record<string, unknown>): Record<string, unknown> {
-  const changed = Object.entries(after).filter(
-    ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
-  );
-  const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
-  return Object.fromEntries([...changed, ...gone.map((name) => [name, null] as const)]);
-}
-
-const writeFields = (fields: Record<string, unknown>): string => JSON.stringify(fields, null, 2);
 
 export interface RecordPlace {
   base: DocumentsPath;

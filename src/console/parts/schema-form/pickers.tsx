@@ -82,7 +82,7 @@ export function RefPicker({ id, shape, value, describedBy, onChange }: InputProp
         value={typed ?? shown}
         readOnly={isFixed}
         placeholder={target ? `Search ${target.name}` : 'Id of a document'}
-        {...(describedBy !== undefined && { 'aria-describedby': describedBy })}
+        aria-describedby={describedBy}
         onFocus={() => !isFixed && shown === '' && setTyped('')}
         onInput={(event) => {
           const text = event.currentTarget.value;
@@ -184,7 +184,7 @@ export function TagsInput({ id, path, shape, value, describedBy, onChange }: Inp
         readOnly={isFixed}
         autocomplete="off"
         placeholder={isFixed ? '' : 'Type and press Enter'}
-        {...(describedBy !== undefined && { 'aria-describedby': describedBy })}
+        aria-describedby={describedBy}
         onInput={(event) => {
           const text = event.currentTarget.value;
           if (text.includes(',')) add(text);

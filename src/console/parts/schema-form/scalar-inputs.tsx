@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { readJson } from '../../json.js';
 import { utc } from '../../session.js';
 import { useFormPlace, type InputProps } from './form-place.js';
 
@@ -23,7 +24,7 @@ export function TextInput({ id, shape, value, describedBy, onChange }: InputProp
     autocomplete: 'off' as const,
     dir: 'auto' as const,
     placeholder: value === '' ? 'empty text' : '',
-    ...(describedBy !== undefined && { 'aria-describedby': describedBy }),
+    'aria-describedby': describedBy,
   };
   const change = (next: string): void => onChange(next === '' ? undefined : next);
   if (isLong) {
@@ -61,7 +62,7 @@ export function NumberInput({ id, path, value, describedBy, onChange }: InputPro
       autocomplete="off"
       value={text}
       readOnly={isFixed}
-      {...(describedBy !== undefined && { 'aria-describedby': describedBy })}
+      aria-describedby={describedBy}
       onInput={(event) => {
         const next = event.currentTarget.value;
         const { value: number, problem } = readNumber(next);
@@ -83,7 +84,7 @@ export function SwitchInput({ id, value, describedBy, onChange }: InputProps) {
         role="switch"
         checked={value === true}
         disabled={isFixed}
-        {...(describedBy !== undefined && { 'aria-describedby': describedBy })}
+        aria-describedby={describedBy}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />
       <span class="muted">{value === true ? 'true' : value === false ? 'false' : 'not set'}</span>
@@ -106,7 +107,7 @@ export function DateInput({ id, value, describedBy, onChange }: InputProps) {
         step={1}
         value={shown}
         readOnly={isFixed}
-        {...(describedBy !== undefined && { 'aria-describedby': describedBy })}
+        aria-describedby={describedBy}
         onInput={(event) => {
           const text = event.currentTarget.value;
           const next = new Date(utc.value ? `${text}Z` : text);
@@ -133,7 +134,7 @@ export function EnumInput({ id, shape, value, isRequired, describedBy, onChange 
       id={id}
       disabled={isFixed}
       value={isOther ? 'other' : String(at)}
-      {...(describedBy !== undefined && { 'aria-describedby': describedBy })}
+      aria-describedby={describedBy}
       onChange={({ currentTarget: { value: chosen } }) => {
         if (chosen !== 'other') onChange(chosen === '-1' ? undefined : choices[Number(chosen)]);
       }}
@@ -154,7 +155,7 @@ export function JsonInput({ id, path, value, describedBy, onChange }: InputProps
   const { isFixed, report } = useFormPlace();
   const shown = value === undefined ? '' : JSON.stringify(value, null, 2);
   const [typed, setTyped] = useState<{ text: string; of: string } | null>(null);
-  const text = typed && (typed.of === shown || readJson(typed.text).problem !== null) ? typed.text : shown;
+  const text = typed && (typed.of === shown || readAny(typed.text).problem !== null) ? typed.text : shown;
   return (
     <textarea
       id={id}
@@ -163,10 +164,10 @@ export function JsonInput({ id, path, value, describedBy, onChange }: InputProps
       value={text}
       readOnly={isFixed}
       placeholder="JSON"
-      {...(describedBy !== undefined && { 'aria-describedby': describedBy })}
+      aria-describedby={describedBy}
       onInput={(event) => {
         const next = event.currentTarget.value;
-        const read = readJson(next);
+        const read = readAny(next);
         setTyped({ text: next, of: read.value === undefined ? '' : JSON.stringify(read.value, null, 2) });
         report(path, read.problem);
         if (read.problem === null) onChange(read.value);
@@ -175,11 +176,5 @@ export function JsonInput({ id, path, value, describedBy, onChange }: InputProps
   );
 }
 
-function readJson(text: string): { value: unknown; problem: string | null } {
-  if (text.trim() === '') return { value: undefined, problem: null };
-  try {
-    return { value: JSON.parse(text) as unknown, problem: null };
-  } catch (error) {
-    return { value: undefined, problem: `This is not JSON: ${(error as Error).message}` };
-  }
-}
+const readAny = (text: string): ReturnType<typeof readJson> =>
+  text.trim() === '' ? { value: undefined, problem: null } : readJson(text);
