@@ -1,13 +1,11 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { agentPage } from '../../src/features/reference/machine-pages.js';
-import { replaceFile } from '../formats/replace-file.js';
+import { FOR_ALL, replaceFile } from '../formats/output-file.js';
 import { defineCommand, option } from '../shell/command.js';
 
 const BEGIN = '<!-- bsvc: written by "bsvc agent install" -->';
 const END = '<!-- bsvc: end -->';
-/** The system's default for files without secrets. */
-const FOR_ALL = 0o666;
 
 export default defineCommand({
   details: [

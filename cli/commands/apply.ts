@@ -1,3 +1,4 @@
+import type { Context } from '../shell/context.js';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { App } from '../../src/app.js';
@@ -14,12 +15,30 @@ import {
 import { AppError } from '../../src/errors.js';
 import { defineCommand, flag, option } from '../shell/command.js';
 import { withThrowAwayStore } from '../shell/temporary-database.js';
-import { confirmLosses, DROPPED_FIELDS } from '../ask/confirm-losses.js';
-import type { Context } from '../shell/context.js';
 import { Interrupted, presentFailure, UsageError, type Failure } from '../view/exit.js';
 import type { Result, TextStyle } from '../view/output.js';
 import { findWord } from '../shell/settings.js';
 import { findDeclaration, readProjects } from '../formats/read-declaration-file.js';
+
+/** Said after a plan that drops fields. */
+const DROPPED_FIELDS = 'Values of dropped fields stay stored; declaring a field again shows them again.';
+
+/**
+ * Makes the person agree to what a declaration takes away: `drops` always, `loosens` unless `--prune` said so. Off a
+ * terminal exit 2 without `--yes`.
+ */
+async function confirmLosses(
+  context: Context,
+  { prune }: { prune: boolean },
+  { drops, loosens }: { drops: readonly string[]; loosens: readonly string[] },
+  project: string,
+): Promise<void> {
+  const dropped = drops.length > 0 ? `Drops ${drops.join(', ')} of project ${project}.` : '';
+  const loosened = loosens.length > 0 && !prune ? `Loosens in project ${project}: ${loosens.join('; ')}.` : '';
+  if (dropped + loosened === '') return;
+  const what = [dropped, loosened].filter(Boolean).join(' ');
+  await context.confirm({ what, name: project, ...(!dropped && { reversible: true }) });
+}
 
 const DEFAULT_FILE = 'bsvc.yaml';
 

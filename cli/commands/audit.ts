@@ -3,7 +3,7 @@ import type { App } from '../../src/app.js';
 import { listActs, presentAct } from '../../src/features/audit/audit-log.js';
 import { findProject } from '../../src/features/projects/project-store.js';
 import { defineCommand, option } from '../shell/command.js';
-import { presentList } from '../view/present-list.js';
+import { presentList } from '../view/present.js';
 import { wholeWithin } from '../../src/config/setting-readers.js';
 
 const DEFAULT_LIMIT = 50;

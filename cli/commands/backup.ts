@@ -3,13 +3,11 @@ import { keepBackup } from '../../src/features/backups/keep-backup.js';
 import { backUp, type BackupReport } from '../../src/features/store-copies/back-up.js';
 import { filesDamaged } from '../../src/features/store-copies/restore-backup.js';
 import { defineCommand, flag, option } from '../shell/command.js';
-import { explainFullDisk } from '../formats/replace-file.js';
+import { explainFullDisk, resolveOutput } from '../formats/output-file.js';
 import type { Context } from '../shell/context.js';
 import { presentFailure, UsageError } from '../view/exit.js';
 import type { Result } from '../view/output.js';
-import { countOf, presentBytes } from '../view/present-amount.js';
-import { presentList } from '../view/present-list.js';
-import { resolveOutput } from '../shell/resolve-output.js';
+import { countOf, presentBytes, presentList } from '../view/present.js';
 
 export default defineCommand({
   details: [

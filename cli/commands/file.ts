@@ -10,8 +10,7 @@ import { defineProjectCommand } from '../ask/choose-project.js';
 import { option } from '../shell/command.js';
 import { findServiceAddress } from '../shell/service-address.js';
 import { UsageError } from '../view/exit.js';
-import { presentBytes } from '../view/present-amount.js';
-import { presentList } from '../view/present-list.js';
+import { presentBytes, presentList } from '../view/present.js';
 
 export default defineProjectCommand({
   details: 'Lists files, the newest first. --delete removes one with its bytes.',

@@ -7,10 +7,9 @@ import { chooseProject, projectOption } from '../ask/choose-project.js';
 import { argument, defineCommand, flag, option, secret, type SecretSource } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import { readSecret } from '../shell/read-secret.js';
-import { giveFile, requireFresh } from '../formats/stream-file.js';
+import { giveFile, requireFresh, writeClient } from '../formats/write-client.js';
 import { UsageError } from '../view/exit.js';
 import type { Result } from '../view/output.js';
-import { writeClient } from '../formats/write-client.js';
 
 const SERVER_MS = 10_000;
 

@@ -12,20 +12,19 @@ const command = (name: string, summary: string, load: CommandEntry['load']): Com
 const commandsOf =
   <Name extends string>(load: () => Promise<{ default: Record<Name, LoadedCommand> }>) =>
   (name: Name, summary: string): CommandEntry =>
-    command(name, summary, async () => ({ default: (await load()).default[name] }));
+    command(name.split(' ').at(-1)!, summary, async () => ({ default: (await load()).default[name] }));
 
 const byokCommand = commandsOf(() => import('./byok.js'));
-const byokBucketCommand = commandsOf(() => import('./byok-bucket.js'));
 const collectionCommand = commandsOf(() => import('./collection.js'));
 const hookCommand = commandsOf(() => import('./hook.js'));
 const keyCommand = commandsOf(() => import('./key.js'));
 const mailCommand = commandsOf(() => import('./mail.js'));
-const mailTemplateCommand = commandsOf(() => import('./mail-template.js'));
 const operatorCommand = commandsOf(() => import('./operator.js'));
 const projectCommand = commandsOf(() => import('./project.js'));
-const scheduleCommand = commandsOf(() => import('./schedule.js'));
+const rulesCommand = commandsOf(() => import('./rules.js'));
 const userCommand = commandsOf(() => import('./user.js'));
 const webhookCommand = commandsOf(() => import('./webhook.js'));
+const writeCommand = commandsOf(() => import('./data/write.js'));
 
 /**
  * Every command of bsvc, in the groups of `bsvc --help`. Modules are imported when they run, so that it starts at once.
@@ -43,7 +42,7 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         projectCommand('list', 'list projects'),
         projectCommand('show', 'show settings, usage and limits of a project'),
         projectCommand('update', 'change name, plan, allowed domains or limits'),
-        command('export', 'write a project as a bsvc.yaml file', () => import('./project-export.js')),
+        projectCommand('export', 'write a project as a bsvc.yaml file'),
         projectCommand('brief', 'show a project on one page, for coding agents'),
         projectCommand('delete', 'delete a project and everything in it'),
       ],
@@ -79,7 +78,7 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         collectionCommand('list', 'list collections'),
         collectionCommand('show', 'show fields and rules of a collection'),
         command('edit', 'change name, fields, indexes and the change log', () => import('./collection/edit.js')),
-        command('rls', 'set who may access a collection: RLS or rules', () => import('./collection/rls.js')),
+        collectionCommand('rls', 'set who may access a collection: RLS or rules'),
         collectionCommand('drop', 'drop a collection and its documents'),
       ],
     },
@@ -94,10 +93,10 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         command('import', 'import documents or users from a file or another service', () => import('./data/import.js')),
         command('export', 'export documents as NDJSON, JSON or CSV', () => import('./data/export.js')),
         command('query', 'list, aggregate or watch documents', () => import('./data/query.js')),
-        command('insert', 'insert a document', () => import('./data/insert.js')),
-        command('update', 'change fields of one document, or of all that match', () => import('./data/update.js')),
-        command('delete', 'move documents to the trash, or restore one', () => import('./data/delete.js')),
-        command('batch', 'run several writes as one transaction', () => import('./data/batch.js')),
+        writeCommand('insert', 'insert a document'),
+        writeCommand('update', 'change fields of one document, or of all that match'),
+        writeCommand('delete', 'move documents to the trash, or restore one'),
+        writeCommand('batch', 'run several writes as one transaction'),
       ],
     },
     command('file', 'list uploaded files, delete one', () => import('./file.js')),
@@ -124,9 +123,9 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         'bsvc schedule list --project shop',
       ],
       commands: [
-        scheduleCommand('add', 'call your code at certain times'),
-        scheduleCommand('list', 'list schedules with their last calls'),
-        scheduleCommand('remove', 'remove a schedule'),
+        hookCommand('schedule add', 'call your code at certain times'),
+        hookCommand('schedule list', 'list schedules with their last calls'),
+        hookCommand('schedule remove', 'remove a schedule'),
       ],
     },
     {
@@ -162,9 +161,9 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       summary: 'access rules: check them, explain them, test them',
       examples: ['bsvc rules check --project board --data', 'bsvc rules test rules.test.yaml'],
       commands: [
-        command('check', 'check the rules of a project or a file', () => import('./rules/check.js')),
-        command('explain', 'explain what rules come to for one user', () => import('./rules/explain.js')),
-        command('test', 'test the rules of a bsvc.yaml with the cases of a file', () => import('./rules/test.js')),
+        rulesCommand('check', 'check the rules of a project or a file'),
+        rulesCommand('explain', 'explain what rules come to for one user'),
+        rulesCommand('test', 'test the rules of a bsvc.yaml with the cases of a file'),
       ],
     },
     {
@@ -223,9 +222,9 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
           summary: 'templates of a project',
           examples: ['bsvc mail template set welcome --project shop --subject "Hello {{name}}" --text welcome.txt'],
           commands: [
-            mailTemplateCommand('list', 'list templates, or show one'),
-            mailTemplateCommand('set', 'store or replace a template'),
-            mailTemplateCommand('remove', 'remove a template of the project'),
+            mailCommand('template list', 'list templates, or show one'),
+            mailCommand('template set', 'store or replace a template'),
+            mailCommand('template remove', 'remove a template of the project'),
           ],
         },
       ],
@@ -243,9 +242,9 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
           summary: 'a project’s own bucket for files',
           examples: ['bsvc byok bucket show --project shop', 'bsvc byok bucket show --project shop --check'],
           commands: [
-            byokBucketCommand('set', 'store new files in the project’s own bucket'),
-            byokBucketCommand('show', 'show or check the bucket, set its CORS rules'),
-            byokBucketCommand('clear', 'remove the bucket'),
+            byokCommand('bucket set', 'store new files in the project’s own bucket'),
+            byokCommand('bucket show', 'show or check the bucket, set its CORS rules'),
+            byokCommand('bucket clear', 'remove the bucket'),
           ],
         },
       ],

@@ -3,8 +3,8 @@ import { dirname, join, resolve } from 'node:path';
 import { conflict } from '../../src/errors.js';
 import { checkProjectName } from '../../src/features/projects/create-project.js';
 import { readPackageFile } from '../../src/package.js';
-import { quoteShell } from '../formats/quote-shell.js';
-import { replaceFile } from '../formats/replace-file.js';
+import { quoteShell } from '../../src/exchange/shell-word.js';
+import { FOR_ALL, replaceFile } from '../formats/output-file.js';
 import { writeClient } from '../formats/write-client.js';
 import { nameAfter } from '../serve/create-first-project.js';
 import { choice, defineCommand, option, optionalArgument } from '../shell/command.js';
@@ -18,8 +18,6 @@ const TEMPLATES = {
   ],
 } as const;
 const CLIENT = 'bsvc-client';
-/** As the system makes files that belong among sources. */
-const FOR_ALL = 0o666;
 
 export default defineCommand({
   details: [

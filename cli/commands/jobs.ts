@@ -9,7 +9,7 @@ import {
 } from '../../src/platform/jobs/manage-jobs.js';
 import { choice, defineCommand, option } from '../shell/command.js';
 import { UsageError } from '../view/exit.js';
-import { presentList } from '../view/present-list.js';
+import { presentList } from '../view/present.js';
 
 export default defineCommand({
   details: [

@@ -7,7 +7,7 @@ import { chooseProject, defineProjectCommand, projectOption } from '../ask/choos
 import { argument, choice, defineCommand, option } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import type { Result } from '../view/output.js';
-import { presentList } from '../view/present-list.js';
+import { presentList } from '../view/present.js';
 
 /** The type given, or the one that the person picks. */
 async function chooseKeyType(context: Context, given: KeyType | undefined): Promise<KeyType> {

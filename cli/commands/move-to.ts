@@ -3,9 +3,9 @@ import type { Config } from '../../src/config/config.js';
 import { moveStore, type MoveReport } from '../../src/features/store-copies/move-store.js';
 import { defineCommand, flag, optionalArgument, secret, type SecretSource } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
-import { EXIT, UsageError } from '../view/exit.js';
+import { UsageError, refused } from '../view/exit.js';
 import type { TextStyle } from '../view/output.js';
-import { countOf } from '../view/present-amount.js';
+import { countOf } from '../view/present.js';
 import { readSecret } from '../shell/read-secret.js';
 
 export default defineCommand({
@@ -44,11 +44,10 @@ export default defineCommand({
       quiet,
       text: () => presentMove(report, next),
       ...(!report.done && {
-        failure: {
-          exitCode: EXIT.refused,
-          code: 'STILL_IN_USE',
-          message: `Copied and verified, but the embedded store ${presentUse(report)}. Stop "bsvc serve" and "bsvc worker", then run this again: it copies what has changed.`,
-        },
+        failure: refused(
+          'STILL_IN_USE',
+          `Copied and verified, but the embedded store ${presentUse(report)}. Stop "bsvc serve" and "bsvc worker", then run this again: it copies what has changed.`,
+        ),
       }),
     };
   },

@@ -37,8 +37,7 @@ import type { Context } from '../shell/context.js';
 import { readNewPassword } from '../shell/read-secret.js';
 import { UsageError } from '../view/exit.js';
 import type { Result } from '../view/output.js';
-import { presentFound } from '../view/present-found.js';
-import { presentList } from '../view/present-list.js';
+import { presentFound, presentList } from '../view/present.js';
 
 /** All operators; 400 NO_OPERATOR when there is none. */
 export async function requireSomeOperators(app: App): Promise<Operator[]> {

@@ -1,3 +1,4 @@
+import { quoteShell } from '../../src/exchange/shell-word.js';
 import { parseBytes } from '../../src/config/setting-readers.js';
 import { changeProject } from '../../src/features/declaration/plan-projects.js';
 import type { StorageUsage } from '../../src/features/files/list-files.js';
@@ -26,9 +27,14 @@ import { argument, choice, defineCommand, defineCommandOn, flag, list, option } 
 import { findServiceAddress } from '../shell/service-address.js';
 import { UsageError } from '../view/exit.js';
 import type { TextStyle } from '../view/output.js';
-import { countOf, presentBytes } from '../view/present-amount.js';
-import { presentFound } from '../view/present-found.js';
-import { presentList } from '../view/present-list.js';
+import { countOf, presentBytes, presentFound, presentList } from '../view/present.js';
+import { declareProject } from '../../src/features/declaration/declare-project.js';
+import { PROJECTS_FORMAT, type ProjectDeclaration } from '../../src/features/declaration/project-declaration.js';
+import { isOwnHandler } from '../../src/features/webhooks/add-webhook.js';
+import { listWebhooks } from '../../src/features/webhooks/add-webhook.js';
+import type { Field } from '../../src/features/collections/fields/field.js';
+import { presentFieldSpec } from '../ask/field-spec.js';
+import { replaceFile, resolveOutput } from '../formats/output-file.js';
 
 /** One project as a table of its properties. */
 function presentProjectTable(view: TextStyle, project: ReturnType<typeof presentProjectDetails>): Promise<string> {
@@ -84,20 +90,16 @@ const create = defineCommand({
               `  secret key       ${keys.secret}`,
               '',
               'The keys are shown this once. The publishable one may be in a browser, the secret one stays on servers.',
-              `Next: bsvc collection add posts --project ${quoted(shown.name)} --field title:String!`,
+              `Next: bsvc collection add posts --project ${quoteShell(shown.name)} --field title:String!`,
             ].join('\n')
           : presentFound(
               `Project ${paint.bold(shown.name)} (${shown.id})`,
               unmet,
-              `Change it with "bsvc project update ${quoted(shown.name)} --plan ${plan}".`,
+              `Change it with "bsvc project update ${quoteShell(shown.name)} --plan ${plan}".`,
             ),
     };
   },
 });
-
-function quoted(name: string): string {
-  return /^[\w.-]+$/.test(name) ? name : `'${name}'`;
-}
 
 const listAll = defineCommand({
   examples: ['bsvc project list', 'bsvc project list --json'],
@@ -298,4 +300,48 @@ function presentLimit(name: string, limit: number | null): string {
   return name === 'storage' || name === 'database' ? presentBytes(limit) : String(limit);
 }
 
-export default { create, list: listAll, show, update, brief, delete: remove };
+const exportFile = defineCommand({
+  details: [
+    'Writes a file for "bsvc apply -f": all settings of the project, its collections, users, sign-in providers, mail templates, webhooks and hooks.',
+    'Applying it to the same project changes nothing. It contains no keys or documents, and environment variables instead of secrets.',
+    'Without --out, writes to standard output.',
+  ].join('\n'),
+  examples: ['bsvc project export shop --out bsvc.yaml', 'bsvc project export shop > bsvc.yaml'],
+  parameters: { project: projectArgument, out: option('--out <file>', 'file to write') },
+  async run(context, { project: named, out }) {
+    const path = out === undefined ? null : await resolveOutput(context, out);
+    const app = await context.app();
+    const project = await requireProject(app, named);
+    const secrets = new Map<string, string>();
+    const declared = await declareProject(app, project, secrets);
+    const left =
+      (await listWebhooks(app, project)).filter(({ url }) => !isOwnHandler(url)).length -
+      (declared.webhooks?.length ?? 0);
+    if (left > 0) {
+      const words = `${countOf(left, 'webhook')} ${left === 1 ? 'is' : 'are'} not in the file`;
+      context.out.warn(`Warning: ${words}: of those with one address it has the oldest.`);
+    }
+    if (secrets.size > 0) {
+      context.out.note(`Secrets are not in the file. Where it is applied, set ${[...secrets.keys()].join(', ')}.`);
+    }
+    const file = { format: PROJECTS_FORMAT, projects: [withSpecs(declared)] };
+    const { stringify } = await import('yaml');
+    const text = stringify(file, { lineWidth: 0 });
+    if (path === null || out === undefined) return { json: file, quiet: text.trimEnd(), text: () => text.trimEnd() };
+    // It shows how a project is guarded: its owner's alone, whichever mode the file had.
+    await replaceFile(path, text);
+    return { json: { file: out }, quiet: out, text: () => `Wrote ${declared.name} to ${out}.` };
+  },
+});
+
+/** Fields as specs, as people write them, wherever a spec can say all of a field. */
+function withSpecs(declared: ProjectDeclaration): unknown {
+  const specs = (fields: readonly Field[] = []): unknown[] => fields.map((field) => presentFieldSpec(field) ?? field);
+  return {
+    ...declared,
+    users: { ...declared.users, fields: specs(declared.users?.fields) },
+    collections: declared.collections?.map((collection) => ({ ...collection, fields: specs(collection.fields) })),
+  };
+}
+
+export default { create, list: listAll, show, update, brief, delete: remove, export: exportFile };

@@ -9,7 +9,7 @@ import {
 } from '../../src/features/store-copies/restore-backup.js';
 import { MIGRATIONS } from '../../src/migrations/migrate.js';
 import { argument, defineCommand, flag } from '../shell/command.js';
-import { countOf } from '../view/present-amount.js';
+import { countOf } from '../view/present.js';
 
 export default defineCommand({
   details: [

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { App } from '../../src/app.js';
 import { createApi } from '../../src/api.js';
 import type { Config } from '../../src/config/config.js';
-import { removeStaleFiles } from '../doctor/remove-stale-files.js';
+import { removeStaleFiles, requireStrongSecrets, withWatchdog, waitForStop } from '../serve/run-service.js';
 import type { CreatedProject } from '../../src/features/projects/create-project.js';
 import { listProjects } from '../../src/features/projects/project-store.js';
 import { startSeries } from '../../src/features/series/series.js';
@@ -18,12 +18,14 @@ import { createWorker } from '../../src/worker.js';
 import { defineCommand, flag, setting } from '../shell/command.js';
 import { serviceAddress } from '../shell/service-address.js';
 import type { Context } from '../shell/context.js';
-import { createDemo, makeDemoLink, type Demo } from '../serve/create-demo.js';
-import { createFirstProject, presentFirstProject } from '../serve/create-first-project.js';
-import { requireStrongSecrets } from '../serve/require-strong-secrets.js';
+import {
+  createDemo,
+  makeDemoLink,
+  type Demo,
+  createFirstProject,
+  presentFirstProject,
+} from '../serve/create-first-project.js';
 import { isShare, startProcesses, notifyReady } from '../serve/serve-processes.js';
-import { withWatchdog } from '../serve/with-watchdog.js';
-import { waitForStop } from '../serve/wait-for-stop.js';
 import type { TextStyle } from '../view/output.js';
 
 export default defineCommand({

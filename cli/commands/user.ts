@@ -26,8 +26,7 @@ import { defineCommand, flag, list, option, optionalArgument, secret } from '../
 import { readNewPassword } from '../shell/read-secret.js';
 import { UsageError } from '../view/exit.js';
 import type { Result } from '../view/output.js';
-import { countOf } from '../view/present-amount.js';
-import { presentFound } from '../view/present-found.js';
+import { countOf, presentFound } from '../view/present.js';
 
 /** One user as the result of a command that changed it; `done` is the line for a person. */
 function presentUserResult(user: User, done: string): Result {

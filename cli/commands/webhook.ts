@@ -22,10 +22,9 @@ import { rotateSecret, type Webhook } from '../../src/features/webhooks/webhook-
 import { chooseProject, defineProjectCommand, projectOption } from '../ask/choose-project.js';
 import { argument, choice, defineCommand, flag, list, option } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
-import { EXIT, UsageError } from '../view/exit.js';
-import type { Result, TextStyle } from '../view/output.js';
-import { presentFound } from '../view/present-found.js';
-import { presentList } from '../view/present-list.js';
+import { UsageError, refused } from '../view/exit.js';
+import type { TextStyle } from '../view/output.js';
+import { presentFound, presentList, presentWithSecret } from '../view/present.js';
 
 const webhookArgument = argument('webhookId', 'id of the webhook ("bsvc webhook list" shows them)');
 
@@ -36,17 +35,6 @@ function readEvents(given: readonly string[]): string[] {
 
 function presentAbsent(names: readonly string[]): string[] {
   return names.map((name) => `There is no collection ${name} yet: its events come once there is one.`);
-}
-
-/** A webhook with its secret, at the only moment when that can be shown. */
-function presentWithSecret(webhook: Webhook, secret: string | null, more: object, lines: string[]): Result {
-  const shown = presentWebhook(webhook);
-  return {
-    json: { ...shown, ...(secret && { secret }), ...more },
-    quiet: secret ?? shown.id,
-    text: () =>
-      secret ? [...lines, '', `  ${secret}`, '', 'The secret is shown this once.'].join('\n') : lines.join('\n'),
-  };
 }
 
 export function presentState(webhook: Webhook): string {
@@ -129,7 +117,7 @@ const add = defineCommand({
     const thing = `Webhook ${webhook.id.toHexString()} for ${webhook.url}`;
     const found = presentFound(thing, unmet, `Change it with "bsvc webhook edit ${webhook.id.toHexString()}".`);
     const absent = await listAbsentCollections(app, project, webhook.events);
-    return presentWithSecret(webhook, secret, { created, ...(!created && { unmet }), absent }, [
+    return presentWithSecret(presentWebhook(webhook), secret, { created, ...(!created && { unmet }), absent }, [
       created ? `${thing} is registered.` : found,
       ...presentAbsent(absent),
     ]);
@@ -264,7 +252,7 @@ const replaceSecret = defineProjectCommand({
   async run(context, { app, project, webhookId }) {
     const { webhook, secret, previousExpiresAt } = await rotateSecret(app, project, webhookId);
     const end = previousExpiresAt.toISOString();
-    return presentWithSecret(webhook, secret, { previousSecretExpiresAt: end }, [
+    return presentWithSecret(presentWebhook(webhook), secret, { previousSecretExpiresAt: end }, [
       `Webhook ${webhookId} has a new secret; the old one signs too until ${end}.`,
     ]);
   },
@@ -286,7 +274,7 @@ const test = defineProjectCommand({
       quiet: delivery.state,
       text: () => `test.ping: ${delivery.state}${attempt.status === null ? '' : ` (${attempt.status})`}.`,
       ...(attempt.error && {
-        failure: { exitCode: EXIT.refused, code: 'NOT_DELIVERED', message: `Not delivered: ${attempt.error}` },
+        failure: refused('NOT_DELIVERED', `Not delivered: ${attempt.error}`),
       }),
     };
   },

@@ -1,15 +1,12 @@
 import { createMonitoringApi } from '../../src/api.js';
 import { watchSnapshots } from '../../src/platform/database/watch-snapshots.js';
-import { removeStaleFiles } from '../doctor/remove-stale-files.js';
+import { removeStaleFiles, requireStrongSecrets, withWatchdog, waitForStop } from '../serve/run-service.js';
 import { createWorker } from '../../src/worker.js';
 import { startServer } from '../../src/http/server.js';
 import { unixSocketOf } from '../../src/http/unix-socket.js';
 import type { Context } from '../shell/context.js';
 import { defineCommand, option } from '../shell/command.js';
 import { wholeWithin } from '../../src/config/setting-readers.js';
-import { requireStrongSecrets } from '../serve/require-strong-secrets.js';
-import { withWatchdog } from '../serve/with-watchdog.js';
-import { waitForStop } from '../serve/wait-for-stop.js';
 
 export default defineCommand({
   details: 'Runs beside "bsvc serve --no-worker"; several workers share the work. Stops with SIGTERM or Ctrl-C.',

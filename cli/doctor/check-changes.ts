@@ -3,7 +3,7 @@ import { collectionStore } from '../../src/features/collections/collection-store
 import { listBoundedLogs } from '../../src/features/changes/log-bound.js';
 import { listProjects } from '../../src/features/projects/project-store.js';
 import { DAY_MS } from '../../src/platform/time/clock.js';
-import { countOf, presentBytes } from '../view/present-amount.js';
+import { countOf, presentBytes } from '../view/present.js';
 import { passed, type CheckResult } from './check.js';
 
 /** The part of its bytes from which a log counts as full: the oldest changes go before their time. */

@@ -2,7 +2,7 @@ import { checkFiles } from '../../src/features/files/check-files.js';
 import { failed, passed, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
 import { Interrupted, presentFailure } from '../view/exit.js';
-import { countOf } from '../view/present-amount.js';
+import { countOf } from '../view/present.js';
 
 export const UPLOADED = 'files';
 /** Files that are named; --json of a backup names more. */

@@ -19,15 +19,14 @@ import { requireEncryptionKeys } from '../../src/platform/secrets/encryption-key
 import { failed, passed, unreachable, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
 import { checkChanges } from './check-changes.js';
-import { checkExposed } from './check-access.js';
-import { checkAccessRules } from './check-rules.js';
+import { checkExposed, checkAccessRules } from './check-access.js';
 import { checkClock } from './check-clock.js';
-import { checkStore } from './check-store.js';
+import { checkStore } from './check-data.js';
 import { checkRetained } from './retained-data.js';
 import { checkCache, checkListener, checkMail } from './check-neighbours.js';
 import { checkBackups } from './check-backups.js';
 import { EXIT, presentFailure } from '../view/exit.js';
-import { countOf, presentBytes } from '../view/present-amount.js';
+import { countOf, presentBytes } from '../view/present.js';
 import { formatDuration, type Rate } from '../../src/config/setting-readers.js';
 import { isIPv4 } from 'node:net';
 import { checkBucket, SOME_ORIGIN, type BucketCheck } from '../../src/features/files/bucket/check-bucket.js';

@@ -3,7 +3,7 @@ import { repairStore, hasStore, type RepairReport } from '../../src/platform/dat
 import { conflict, missing } from '../../src/errors.js';
 import type { Context } from '../shell/context.js';
 import type { Result, TextStyle } from '../view/output.js';
-import { countOf } from '../view/present-amount.js';
+import { countOf } from '../view/present.js';
 import { Interrupted } from '../view/exit.js';
 
 /** Lines of damage that are shown; --json has all. */

@@ -12,7 +12,7 @@ import { KEY_KEPT_MS } from '../../src/http/routes/idempotency-key.js';
 import type { Database } from '../../src/platform/database/database.js';
 import { MAIL_OUTBOX } from '../../src/platform/mail-provider/outbox.js';
 import { DEAD_JOB_DAYS } from '../../src/platform/jobs/complete-job.js';
-import { countOf, presentBytes } from '../view/present-amount.js';
+import { countOf, presentBytes } from '../view/present.js';
 import { passed, type CheckResult } from './check.js';
 
 /** What the service keeps of its own accord, beside documents, files and accounts. */

@@ -2,7 +2,7 @@ import { TextDecoder } from 'node:util';
 import type { CsvError } from 'csv-parse';
 import { findDelimiter, fitRow, readHead, type Head } from '../../src/exchange/csv-row.js';
 import { findNonUtf8 } from '../../src/text.js';
-import { MAX_ENTRY_BYTES, type Entry, NOT_UTF8 } from './parse-entry.js';
+import { MAX_ENTRY_BYTES, type Entry, NOT_UTF8 } from './entry.js';
 
 const LINE_END = /\r\n|\n|\r/;
 const LINE_ENDS = ['\r\n', '\n', '\r'];

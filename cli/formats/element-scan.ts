@@ -1,4 +1,4 @@
-import { MAX_ENTRY_BYTES } from './parse-entry.js';
+import { MAX_ENTRY_BYTES } from './entry.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -1,6 +1,6 @@
 import { findWrapped, isWrappedList, type WantedList } from '../../src/exchange/wrapped-list.js';
 import { ElementScan, type FoundElement } from './element-scan.js';
-import { type Entry, parseEntry } from './parse-entry.js';
+import { type Entry, parseEntry } from './entry.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

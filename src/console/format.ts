@@ -44,7 +44,3 @@ export function cell(value: unknown, most = MAX_CELL): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
-
-/** The text as one word of a shell. */
-export const quote = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

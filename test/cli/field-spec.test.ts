@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { UsageError } from '../../cli/view/exit.js';
 import { type Field, parseFieldSpec } from '../world/collections.js';
-import { presentType } from '../../cli/ask/present-field-spec.js';
+import { presentType } from '../../cli/ask/field-spec.js';
 
 describe('a field spec name:Type[!][&][=default]', () => {
   const readings: [spec: string, field: Field][] = [

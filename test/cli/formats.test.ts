@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findFormat, readEntries, type Format } from '../../cli/formats/read-entries.js';
-import { writeEntries } from '../../cli/formats/write-entries.js';
+import { findFormat, readEntries, type Format, writeEntries } from '../../cli/formats/entries.js';
 import { rowReader, type Head } from '../../src/exchange/csv-row.js';
 import type { Field } from '../world/collections.js';
 

@@ -197,7 +197,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
       .toEqual([
         expect.stringContaining('field post: Ref'),
         '− unique org,title where status=booked',
-        'expire by until after 2h for good → never',
+        'expire by until after 2h permanently → never',
       ]);
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('Collection changed').waitFor();

@@ -16,8 +16,8 @@ export { completeRules } from '../../src/features/collections/rules/check-rules.
 export { documentIndexes, listMissingIndexes } from '../../src/features/collections/indexes/document-indexes.js';
 export { setChanges } from '../../src/features/changes/set-changes.js';
 export { parseFieldSpec } from '../../cli/ask/field-spec.js';
-export { presentFieldSpec } from '../../cli/ask/present-field-spec.js';
-export { readUniqueOption } from '../../cli/ask/read-unique.js';
+export { presentFieldSpec } from '../../cli/ask/field-spec.js';
+export { readUniqueOption } from '../../cli/ask/options.js';
 export { readExpire, writeExpire, type Expire } from '../../src/features/collections/fields/expire.js';
 export { writeUnique, type Unique } from '../../src/features/collections/fields/unique.js';
 export { checkStoredDocuments } from '../../src/features/documents/validation/check-stored-documents.js';

@@ -7,10 +7,10 @@ import { askForAccess, askForCollection } from '../../ask/ask-for-collection.js'
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { argument, choice, defineCommand, flag, list, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
-import { readUniqueOption } from '../../ask/read-unique.js';
+import { readUniqueOption } from '../../ask/options.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
 import { readCollectionFile, readStructuredFile } from '../../formats/read-declaration-file.js';
-import { presentFound } from '../../view/present-found.js';
+import { presentFound } from '../../view/present.js';
 import { findServiceAddress } from '../../shell/service-address.js';
 import { presentAccessText, presentCollectionText } from '../collection.js';
 

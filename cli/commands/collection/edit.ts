@@ -10,13 +10,13 @@ import { presentCollection } from '../../../src/features/collections/present-col
 import { findExposedFields } from '../../../src/features/collections/users-collection.js';
 import { checkStoredDocuments } from '../../../src/features/documents/validation/check-stored-documents.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
-import { askForEdit } from '../../ask/ask-for-edit.js';
+import { askForEdit } from '../../ask/ask-for-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { choice, defineCommand, flag, list, option } from '../../shell/command.js';
-import { EXIT, UsageError } from '../../view/exit.js';
+import { UsageError, refused } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
-import { countOf } from '../../view/present-amount.js';
-import { readUniqueOption } from '../../ask/read-unique.js';
+import { countOf } from '../../view/present.js';
+import { readUniqueOption } from '../../ask/options.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
 import { presentCollectionText } from '../collection.js';
 
@@ -99,11 +99,10 @@ export default defineCommand({
         json: report,
         quiet: report.violations,
         ...(report.violations > 0 && {
-          failure: {
-            exitCode: EXIT.refused,
-            code: 'DOCUMENTS_INVALID',
-            message: `${report.violations} of ${report.checked} documents violate the new settings. Nothing was changed.`,
-          },
+          failure: refused(
+            'DOCUMENTS_INVALID',
+            `${report.violations} of ${report.checked} documents violate the new settings. Nothing was changed.`,
+          ),
         }),
         text: async (view) =>
           report.violations === 0

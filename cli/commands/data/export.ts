@@ -5,14 +5,12 @@ import { exportDocuments, type ExportOptions } from '../../../src/features/docum
 import { inChunks } from '../../../src/platform/database/in-chunks.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { filterOption } from '../../ask/filter-option.js';
+import { filterOption } from '../../ask/options.js';
 import { choice, defineCommand, flag, option } from '../../shell/command.js';
 import { Interrupted } from '../../view/exit.js';
-import { findFormat, FORMATS, type Format } from '../../formats/read-entries.js';
-import { replaceFile } from '../../formats/replace-file.js';
-import { countOf } from '../../view/present-amount.js';
-import { resolveOutput } from '../../shell/resolve-output.js';
-import { writeEntries } from '../../formats/write-entries.js';
+import { findFormat, FORMATS, type Format, writeEntries } from '../../formats/entries.js';
+import { replaceFile, resolveOutput } from '../../formats/output-file.js';
+import { countOf } from '../../view/present.js';
 
 const PROGRESS_STEP = 1000;
 

@@ -21,14 +21,13 @@ import { withOwnValues } from '../../formats/foreign/foreign-id.js';
 import { USER_SOURCES } from '../../formats/foreign/foreign-user.js';
 import { openPocketBase, type PocketBaseCollection } from '../../formats/foreign/pocketbase.js';
 import { storeInBatches, type ForeignEntry } from '../../formats/foreign/store-in-batches.js';
-import { measureSource, openSource } from '../../formats/open-source.js';
-import { findFormat, readEntries, type Format } from '../../formats/read-entries.js';
-import type { Encoding } from '../../formats/decode-source.js';
+import { measureSource, openSource, type Encoding } from '../../formats/open-source.js';
+import { findFormat, readEntries, type Format } from '../../formats/entries.js';
 import type { Context } from '../../shell/context.js';
 import type { Result } from '../../view/output.js';
 import { UsageError } from '../../view/exit.js';
 import { importForeignUsers } from './import-users.js';
-import { presentForeignImport, type ForeignImport } from './present-foreign-import.js';
+import { presentForeignImport, type ForeignImport } from './present-import.js';
 
 export const FOREIGN_SOURCES = [...new Set(['pocketbase' as const, ...LINE_SOURCES, ...USER_SOURCES])];
 export type ForeignSource = (typeof FOREIGN_SOURCES)[number];

@@ -5,17 +5,14 @@ import { chooseProject } from '../../ask/choose-project.js';
 import { readForeignUser, USER_SOURCES, type UserSource } from '../../formats/foreign/foreign-user.js';
 import { openPocketBase } from '../../formats/foreign/pocketbase.js';
 import { storeInBatches, type ForeignEntry } from '../../formats/foreign/store-in-batches.js';
-import { readJson } from '../../formats/json.js';
-import { readNdjson } from '../../formats/ndjson.js';
-import { findFormat } from '../../formats/read-entries.js';
+import { readJson, readNdjson } from '../../formats/json.js';
+import { findFormat } from '../../formats/entries.js';
 import { measureSource, openSource } from '../../formats/open-source.js';
 import type { FirebaseScryptParameters } from '../../../src/platform/secrets/firebase-scrypt.js';
 import type { Context } from '../../shell/context.js';
 import { UsageError } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
-import { refusedLines } from './present-foreign-import.js';
-
-const SHOWN_REJECTS = 20;
+import { refusedLines, SHOWN_REJECTS } from './present-import.js';
 
 /** `data import users --from`: passwords are taken over as they are, and users who are there already stay. */
 export async function importForeignUsers(

@@ -7,14 +7,13 @@ import type { ImportOutcome } from '../../../src/features/documents/bulk/upsert-
 import { chooseCollection } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { choice, defineCommand, flag, list, optionalArgument, option } from '../../shell/command.js';
-import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from '../../view/exit.js';
-import { ENCODINGS, type Encoding } from '../../formats/decode-source.js';
-import { findFormat, FORMATS, readEntries, type Format, type ReadOptions } from '../../formats/read-entries.js';
-import { measureSource, openSource } from '../../formats/open-source.js';
+import { Interrupted, presentFailure, UsageError, type Failure, refused } from '../../view/exit.js';
+import { ENCODINGS, type Encoding, measureSource, openSource } from '../../formats/open-source.js';
+import { findFormat, FORMATS, readEntries, type Format, type ReadOptions } from '../../formats/entries.js';
 import { importForeign, FOREIGN_SOURCES, type ForeignSource } from './import-foreign.js';
 import { presentImport, type ImportReport } from './present-import.js';
 import type { Result } from '../../view/output.js';
-import { countOf } from '../../view/present-amount.js';
+import { countOf } from '../../view/present.js';
 import { wholeWithin } from '../../../src/config/setting-readers.js';
 
 const BATCH_DOCUMENTS = 500;
@@ -185,7 +184,7 @@ function failureOf(report: ImportReport, broken: Failure | null, dryRun: boolean
   }
   if (report.rejectedCount === 0) return {};
   const message = `${countOf(report.rejectedCount, 'line')} refused, ${stored} ${dryRun ? 'would be stored' : 'stored'}. Correct what was refused and import it again.`;
-  return { failure: { exitCode: EXIT.refused, code: 'LINES_REFUSED', message } };
+  return { failure: refused('LINES_REFUSED', message) };
 }
 
 function readColumn(text: string): [from: string, to: string] {

@@ -1,17 +1,27 @@
-import { forbidden, missing } from '../../../src/errors.js';
+import { forbidden, missing, AppError, invalid } from '../../../src/errors.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
-import { explainList, listDocuments } from '../../../src/features/documents/read/list-documents.js';
+import { explainList, listDocuments, type ExplainedList } from '../../../src/features/documents/read/list-documents.js';
 import { requireDocumentId } from '../../../src/features/documents/write/write-target.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { viewAsOption, readAs } from '../../ask/choose-user.js';
-import { filterOption } from '../../ask/filter-option.js';
+import { filterOption } from '../../ask/options.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { presentExplained } from './present-explained.js';
 import { defineCommand, flag, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
-import { documentArgument, presentOne } from './one-document.js';
-import { runPipeline } from './run-pipeline.js';
-import { watchDocuments } from './watch-documents.js';
+import { documentArgument, presentOne, readJsonText } from './write.js';
+import type { App } from '../../../src/app.js';
+import { operatorCaller } from '../../../src/features/access/operator-access.js';
+import { aggregateDocuments, explainPipeline } from '../../../src/features/documents/read/aggregate-documents.js';
+import { readEncoded } from '../../../src/features/documents/reply/encoded-reply.js';
+import type { Collection } from '../../../src/features/collections/collection.js';
+import type { Project } from '../../../src/features/projects/project.js';
+import type { Context } from '../../shell/context.js';
+import type { Result } from '../../view/output.js';
+import { readTextFile } from '../../../src/text.js';
+import type { Caller } from '../../../src/features/access/caller.js';
+import { FEED_PARAMETERS } from '../../../src/features/feed/feed-query.js';
+import { watchChanges } from '../../../src/features/feed/watch-changes.js';
+import { replaceFile, resolveOutput } from '../../formats/output-file.js';
 
 export default defineCommand({
   details: [
@@ -121,3 +131,125 @@ function rejectMixed(input: Record<string, unknown>): void {
 
 const optionOf = (name: string): string =>
   `--${name === 'filters' ? 'filter' : name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+/** What runs of a plan, from the database's names of its stages. */
+const STEPS: Readonly<Record<string, string>> = {
+  SORT: 'sorted after reading',
+  SORT_MERGE: 'several ranges merged in the wanted order',
+  OR: 'several indexes, one after the other',
+  TRIAL: 'given up for another plan when it reads too much',
+  DISTINCT_SCAN: 'one document of each value',
+};
+
+/** A plan in words: by which index, how, and past how many documents. `purpose` says what those found are for. */
+export function presentExplained(explained: ExplainedList, purpose: string) {
+  const { indexes, examined, returned, plan } = explained;
+  const by = indexes.length === 0 ? 'no index: every document is looked at' : `by ${indexes.join(', ')}`;
+  const stages = stagesOf(plan);
+  const steps = Object.keys(STEPS).filter((stage) => stages.includes(stage));
+  return {
+    json: explained,
+    quiet: indexes,
+    text: () =>
+      [by, ...steps.map((stage) => STEPS[stage]!), `${examined} documents looked at for ${returned} ${purpose}`].join(
+        '\n',
+      ),
+  };
+}
+
+function stagesOf(plan: unknown): string[] {
+  if (typeof plan !== 'object' || plan === null) return [];
+  const { stage } = plan as { stage?: unknown };
+  return [...(typeof stage === 'string' ? [stage] : []), ...Object.values(plan).flatMap(stagesOf)];
+}
+
+/** The results of a pipeline (`-` for standard input), or with `explain` how its first stages are read. */
+async function runPipeline(
+  context: Context,
+  { app, project, collection }: { app: App; project: Project; collection: Collection },
+  { pipeline: text, includeDeleted, explain }: { pipeline: string; includeDeleted: boolean; explain: boolean },
+): Promise<Result> {
+  const pipeline = await readJsonText(context, text, 'The pipeline is');
+  const options = { includeDeleted, signal: context.stop };
+  const caller = operatorCaller(project);
+  if (explain) {
+    const explained = await explainPipeline(app, caller, collection.name, pipeline, options);
+    return presentExplained(explained, 'for the stages behind');
+  }
+  const results = readEncoded(await aggregateDocuments(app, caller, collection.name, pipeline, options)) as unknown[];
+  const indent = context.io.stdout.isTTY ? 2 : undefined;
+  return {
+    json: { items: results },
+    untrusted: true,
+    quiet: results.map((result) => JSON.stringify(result)),
+    text: () => results.map((result) => JSON.stringify(result, null, indent)).join('\n'),
+  };
+}
+
+interface Watched {
+  filters: [name: string, value: string][];
+  fields: string | undefined;
+  as: string | undefined;
+  since: string | undefined;
+  once: boolean;
+  cursorFile: string | undefined;
+}
+
+/** Follows the changes of a collection, one JSON object per line, until it is stopped. */
+async function watchDocuments(
+  context: Context,
+  { app, project, collection }: { app: App; project: Project; collection: Collection },
+  input: Watched,
+): Promise<void> {
+  const parameter = input.filters.find(([name]) => FEED_PARAMETERS.has(name));
+  if (parameter) throw new UsageError(`--filter ${parameter[0]}=… is no condition of changes.`);
+  const cursorFile =
+    input.cursorFile === undefined ? undefined : await resolveOutput(context, input.cursorFile, '--cursor-file');
+  const query = new URLSearchParams(input.filters);
+  if (input.fields !== undefined) query.set('fields', input.fields);
+  const noted = cursorFile === undefined ? null : await readCursor(cursorFile);
+  if (noted !== null && input.since !== undefined) {
+    throw new UsageError(`${input.cursorFile} says where to go on: leave --since out, or remove the file.`);
+  }
+  const tell = async (caller: Caller): Promise<void> => {
+    const pages = watchChanges(app, caller, {
+      collectionName: collection.name,
+      query: query.toString(),
+      since: noted ?? input.since ?? null,
+      signal: context.stop,
+    });
+    let last = noted;
+    for await (const { lines, cursor, isCaughtUp, isReset } of noted === null ? pages : from(input.cursorFile, pages)) {
+      if (isReset) {
+        await context.out.write('{"type":"reset"}\n');
+      } else {
+        if (lines.length > 0) await context.out.write(`${lines.join('\n')}\n`);
+        // Not before it is written: a command that is stopped in between prints it once more.
+        if (cursorFile !== undefined && cursor !== last) await replaceFile(cursorFile, `${cursor}\n`);
+        last = cursor;
+        if (isCaughtUp && input.once) return;
+      }
+    }
+  };
+  await readAs(app, { project, collection: collection.name, as: input.as }, tell);
+}
+
+/** The pages by the cursor of a file; 400 INVALID_CURSOR names the file. */
+async function* from<T>(file: string | undefined, pages: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* pages;
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'INVALID_CURSOR') throw error;
+    const message = `${file} holds no cursor of this collection and filter: remove it to begin anew, or name another`;
+    throw invalid('INVALID_CURSOR', message, { cause: error });
+  }
+}
+
+async function readCursor(path: string): Promise<string | null> {
+  try {
+    return (await readTextFile(path)).trim() || null;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw new UsageError(`${path} cannot be read: ${(error as Error).message}`);
+  }
+}

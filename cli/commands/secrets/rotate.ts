@@ -4,7 +4,7 @@ import { rotateSecrets } from '../../../src/features/store-copies/rotate-secrets
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
-import { countOf } from '../../view/present-amount.js';
+import { countOf } from '../../view/present.js';
 
 export default defineCommand({
   details: [

@@ -6,8 +6,8 @@ import type { Config } from '../../../src/config/config.js';
 import { conflict } from '../../../src/errors.js';
 import { PACKAGE_ROOT, readPackageFile } from '../../../src/package.js';
 import { defineCommand, flag, option, setting } from '../../shell/command.js';
-import { quoteShell } from '../../formats/quote-shell.js';
-import { replaceFile } from '../../formats/replace-file.js';
+import { quoteShell } from '../../../src/exchange/shell-word.js';
+import { replaceFile } from '../../formats/output-file.js';
 import { UsageError } from '../../view/exit.js';
 
 /** A unit holds no secret, and systemd’s tools show it to every local user. */

@@ -10,7 +10,7 @@ import { readSecret } from '../../shell/read-secret.js';
 import { findServiceAddress } from '../../shell/service-address.js';
 import { UsageError } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
-import { presentList } from '../../view/present-list.js';
+import { presentList } from '../../view/present.js';
 
 export default defineCommand({
   details: [

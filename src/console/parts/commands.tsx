@@ -4,7 +4,7 @@ import type { Prepared } from '../api.js';
 import { shownOptions } from '../query/list-samples.js';
 import { project } from '../session.js';
 import { Copy } from './basics.js';
-import { quote } from '../format.js';
+import { quoteShell } from '../../exchange/shell-word.js';
 
 /** As JSON; the build puts it here, from the routes themselves. */
 declare const ROUTE_COMMANDS: string;
@@ -59,9 +59,9 @@ function writeCommand({ method, path, query = {} }: Prepared): string | null {
     if (own !== method || names.length !== parts.length) continue;
     if (parts.some((part, at) => part !== names[at] && !isParameter(at))) continue;
     const words = parts.flatMap((part, at) =>
-      isParameter(at) && names[at] !== '{projectId}' ? [quote(decodeURIComponent(part))] : [],
+      isParameter(at) && names[at] !== '{projectId}' ? [quoteShell(decodeURIComponent(part))] : [],
     );
-    const name = quote(project.value?.name ?? '');
+    const name = quoteShell(project.value?.name ?? '');
     const isOfProject = template.includes('{projectId}');
     if (command.startsWith('project ')) return ['bsvc', command, ...(isOfProject ? [name] : [])].join(' ');
     const options = LISTS.has(command)
@@ -84,8 +84,8 @@ function writeCurl({ method, path, query = {}, body, headers = {} }: Prepared): 
     'curl',
     ...(method === 'GET' ? [] : ['-X', method]),
     '-H "Authorization: Bearer $TOKEN"',
-    ...Object.entries(sent).map(([name, value]) => `-H ${quote(`${name}: ${value}`)}`),
-    ...(body === undefined ? [] : ['-d', quote(JSON.stringify(body, hide))]),
-    quote(base + path + queryOf(query)),
+    ...Object.entries(sent).map(([name, value]) => `-H ${quoteShell(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : ['-d', quoteShell(JSON.stringify(body, hide))]),
+    quoteShell(base + path + queryOf(query)),
   ].join(' ');
 }

@@ -1,4 +1,4 @@
-import { quote } from '../format.js';
+import { quoteShell } from '../../exchange/shell-word.js';
 
 type Query = readonly (readonly [name: string, value: string])[];
 
@@ -10,18 +10,18 @@ const TRASH_FLAGS: Readonly<Record<string, string>> = { true: '--include-deleted
 export function queryOptions(given: Query): string | null {
   const words: string[] = [];
   for (const [name, value] of withoutIdle(given)) {
-    if (COMMAND_OPTIONS.has(name)) words.push(`--${name} ${quote(value)}`);
-    else if (name === 'include_deleted') words.push(TRASH_FLAGS[value] ?? `--filter ${quote(`${name}=${value}`)}`);
+    if (COMMAND_OPTIONS.has(name)) words.push(`--${name} ${quoteShell(value)}`);
+    else if (name === 'include_deleted') words.push(TRASH_FLAGS[value] ?? `--filter ${quoteShell(`${name}=${value}`)}`);
     else if (name === 'count') words.push('--count');
     else if (name === 'skip' || name === 'cursor') return null;
-    else words.push(`--filter ${quote(`${name}=${value}`)}`);
+    else words.push(`--filter ${quoteShell(`${name}=${value}`)}`);
   }
   return words.join(' ');
 }
 
 /** The options that show a list of the console: from its first page on, with all fields. */
 export function shownOptions(given: Query): string {
-  const as = given.filter(([name]) => name === 'as').map(([, user]) => `--as ${quote(user)}`);
+  const as = given.filter(([name]) => name === 'as').map(([, user]) => `--as ${quoteShell(user)}`);
   const others = given.filter(([name]) => !['as', 'cursor', 'fields'].includes(name));
   return [...as, queryOptions(others)].filter((words) => words).join(' ');
 }

@@ -12,7 +12,8 @@ import {
 } from '../collection.js';
 import { CellValue } from '../documents/grid/cell-value.js';
 import { useDraft } from '../drafts.js';
-import { howMany, number, quote } from '../format.js';
+import { howMany, number } from '../format.js';
+import { quoteShell } from '../../exchange/shell-word.js';
 import { readJson } from '../json.js';
 import { useLoad } from '../load.js';
 import { ErrorNote, Copy } from '../parts/basics.js';
@@ -361,7 +362,7 @@ function CodeSamples({ kind, name, text }: { kind: QueryKind; name: string; text
   );
 }
 
-const ofProject = (): string => `--project ${quote(project.value?.name ?? '')}`;
+const ofProject = (): string => `--project ${quoteShell(project.value?.name ?? '')}`;
 
 type Sample = readonly [label: string, code: string];
 
@@ -372,7 +373,7 @@ function listSamples(name: string, query: string): Sample[] {
   const options = queryOptions(named);
   return [
     ['Address', address],
-    ['curl', `curl -H "x-api-key: $KEY" ${quote(address)}`],
+    ['curl', `curl -H "x-api-key: $KEY" ${quoteShell(address)}`],
     ...(call === null ? [] : [['Client', call] as const]),
     ...(options === null
       ? []
@@ -383,11 +384,11 @@ function listSamples(name: string, query: string): Sample[] {
 function pipelineSamples(name: string, text: string): Sample[] {
   const pipeline = compact(text);
   const address = addressOf(`/api/data/${encodeURIComponent(name)}/aggregate`);
-  const body = quote(`{"pipeline":${pipeline}}`);
+  const body = quoteShell(`{"pipeline":${pipeline}}`);
   return [
-    ['curl', `curl -H "x-api-key: $KEY" -H 'content-type: application/json' -d ${body} ${quote(address)}`],
+    ['curl', `curl -H "x-api-key: $KEY" -H 'content-type: application/json' -d ${body} ${quoteShell(address)}`],
     ['Client', `const rows = await api.collection('${name}').aggregate(${text.trim()});`],
-    ['Command', `bsvc data query ${name} --pipeline ${quote(pipeline)} ${ofProject()}`],
+    ['Command', `bsvc data query ${name} --pipeline ${quoteShell(pipeline)} ${ofProject()}`],
   ];
 }
 

@@ -1,7 +1,8 @@
 import { prepare } from '../api.js';
 import { below, pathTo } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
-import { bytes, howMany, moment, number, quote } from '../format.js';
+import { bytes, howMany, moment, number } from '../format.js';
+import { quoteShell } from '../../exchange/shell-word.js';
 import { useLoad, type Loaded } from '../load.js';
 import { act, Copy } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
@@ -143,4 +144,4 @@ const check = (name: string): Promise<void> =>
     'A worker reads the backup to its end: what it finds appears here',
   );
 
-const restore = (name: string): string => `bsvc restore ${quote(name)}`;
+const restore = (name: string): string => `bsvc restore ${quoteShell(name)}`;

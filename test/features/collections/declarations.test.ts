@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { parse, stringify } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { presentFieldSpec } from '../../../cli/ask/present-field-spec.js';
+import { presentFieldSpec } from '../../../cli/ask/field-spec.js';
 import { withParsedCollections } from '../../../cli/formats/read-declaration-file.js';
 import type { CollectionDeclaration } from '../../../src/features/collections/schema/collection-declaration.js';
 import { listLoosenedBy, planSchema } from '../../../src/features/collections/schema/plan-schema.js';

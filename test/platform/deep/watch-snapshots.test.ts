@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { checkStore } from '../../../cli/doctor/check-store.js';
+import { checkStore } from '../../../cli/doctor/check-data.js';
 import { watchSnapshots } from '../../../src/platform/database/watch-snapshots.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

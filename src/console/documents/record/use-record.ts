@@ -44,7 +44,7 @@ export function useRecord({ base, id, loaded, onSaved }: RecordProps) {
   const [theirs, setTheirs] = useState<ShownFields | null>(null);
   const [typedProblems, setTypedProblems] = useState<ReadonlyMap<string, string>>(new Map());
   const before = useMemo(() => fieldsOf(stored), [stored]);
-  // Only what was changed is sent, so that others' changes to other fields stay; a field that was taken out becomes null.
+  // Only what was changed is sent, so that others' changes to other fields stay.
   const change = useMemo(() => (stored ? differences(before, fields) : fields), [before, fields, stored]);
   const problem = text === null ? null : parseFields(text).problem;
   const lost = text === null ? null : findLostNumber(text);
