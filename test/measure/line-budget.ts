@@ -3,11 +3,11 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12545,
+  cli: 12400,
   src: 1100,
   'src/client': 5650,
   'src/config': 800,
-  'src/console': 12700,
+  'src/console': 12550,
   'src/engine': 32750,
   'src/exchange': 400,
   'src/features/access': 3000,
