@@ -8,7 +8,7 @@ import {
   documentIndexes,
   listMissingIndexes,
 } from '../../src/features/collections/indexes/document-indexes.js';
-import { recountStorage } from '../../src/features/files/recount-storage.js';
+import { recountStorage } from '../../src/features/files/usage-store.js';
 import { listProjects } from '../../src/features/projects/project-store.js';
 import { findMigrationStatus, rejectNewerStore } from '../../src/migrations/migrate.js';
 import { rejectHalfStore } from '../../src/migrations/require-migrated.js';

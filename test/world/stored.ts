@@ -1,7 +1,6 @@
 // What is stored, for tests that look at it past all rules or place what no caller could.
 
-export { recountStorage } from '../../src/features/files/recount-storage.js';
-export { usageStore } from '../../src/features/files/usage-store.js';
+export { recountStorage, usageStore } from '../../src/features/files/usage-store.js';
 export {
   documentStore,
   changeDocumentRecord,

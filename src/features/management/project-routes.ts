@@ -19,7 +19,7 @@ import { OPERATOR, owner, PROJECT_OPERATOR, projectOwner } from '../access/opera
 import { requireOperatedId, requireProven } from '../access/require-operator.js';
 import { changeProject, listLoosenedSettings } from '../declaration/plan-projects.js';
 import { LIMITS_SCHEMA } from '../declaration/project-declaration.js';
-import { recountStorage } from '../files/recount-storage.js';
+import { recountStorage } from '../files/usage-store.js';
 import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import { createProject } from '../projects/create-project.js';
 import { listProjects, presentProject } from '../projects/project-store.js';

@@ -68,9 +68,10 @@ export interface Database {
    * Runs `run` in one transaction and answers what it gives. Each read sees the writes before it, and what was read is
    * not changed by others before all is stored. `run` is synchronous and without effects of its own, as it may run
    * several times. What it throws is thrown, and nothing is stored. Documents that are transformed concurrently are put
-   * with a later `updatedAt`. 409 DOCUMENT_CHANGING where others change the same all the time.
+   * with a later `updatedAt`. 409 DOCUMENT_CHANGING where others change the same all the time; those of this process
+   * that name the same `line`, because they write the same document, run one after the other.
    */
-  transaction<T>(run: (tx: Transaction) => T): Promise<T>;
+  transaction<T>(run: (tx: Transaction) => T, line?: string): Promise<T>;
   /**
    * The logs of the embedded engine, which it writes with the changes themselves, of any process. Of a MongoDB's
    * changes the application has to keep its own: null.
@@ -230,7 +231,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
     warnings: server.warnings,
     transform: (name, id, run, isNew) => transformAlone(client, db, { collection: name, id, run, isNew }),
     transformTogether: (turns) => transformInTransaction(client, db, turns),
-    transaction: (run) => replayInTransaction(client, db, run),
+    transaction: (run, line) => replayInTransaction(client, db, run, line),
     confirmedReads: { readConcern: { level: 'majority' } },
     collection: (collection, options) => db.collection(collection, options),
     async createIndexes(collection, indexes) {

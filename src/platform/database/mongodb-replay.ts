@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import type { ClientSession, Collection, Db, Document, MongoClient } from 'mongodb';
-import { changedByOthers, HELD_PATH, MAX_ATTEMPTS, TRANSACTION } from './mongodb-transform.js';
+import { changedByOthers, HELD_PATH, inLine, MAX_ATTEMPTS, TRANSACTION } from './mongodb-transform.js';
 
 type Stored = Record<string, unknown>;
 /** By any `_id`. */
@@ -27,14 +27,16 @@ const UNANSWERED = new Error('a transaction has to know more');
  * `Database.transaction`: `run` is repeated until it has all answers, each of which is read inside of the transaction
  * after the writes before it. Where others change the same, the driver begins it again.
  */
-export function replayInTransaction<T>(client: MongoClient, db: Db, run: (tx: Tx) => T): Promise<T> {
+export function replayInTransaction<T>(client: MongoClient, db: Db, run: (tx: Tx) => T, line?: string): Promise<T> {
   let attempts = 0;
-  return client.withSession((session) =>
-    session.withTransaction(() => {
-      if (++attempts > MAX_ATTEMPTS) throw changedByOthers();
-      return replay(db, session, run);
-    }, TRANSACTION),
-  );
+  const begin = (): Promise<T> =>
+    client.withSession((session) =>
+      session.withTransaction(() => {
+        if (++attempts > MAX_ATTEMPTS) throw changedByOthers();
+        return replay(db, session, run);
+      }, TRANSACTION),
+    );
+  return line === undefined ? begin() : inLine(`line ${line}`, begin);
 }
 
 async function replay<T>(db: Db, session: ClientSession, run: (tx: Tx) => T): Promise<T> {

@@ -62,16 +62,20 @@ export function changedByOthers(): Error {
 /** The service's notes, which others change without a new version: compared where the decision changes them. */
 const NOTES = '_bsvc';
 
-/** The last change of each document that this process is making: its own writers stand in line. */
+/** The last work under each key that this process is doing: its own writers stand in line. */
 const lines = new Map<string, Promise<unknown>>();
 
 /**
  * `Database.transform`: read, decide, and store if the document is of the same version still, again where it is not. A
  * decision that asks for what has to be kept is made and stored in a transaction.
  */
-export async function transformAlone(client: MongoClient, db: Db, turn: MongodbTurn): Promise<Written> {
-  const key = keyOf(turn);
-  const mine = (lines.get(key) ?? Promise.resolve()).then(() => untilStored(client, db, turn));
+export function transformAlone(client: MongoClient, db: Db, turn: MongodbTurn): Promise<Written> {
+  return inLine(keyOf(turn), () => untilStored(client, db, turn));
+}
+
+/** Does work when what this process began before under the same key has ended. */
+export async function inLine<T>(key: string, work: () => Promise<T>): Promise<T> {
+  const mine = (lines.get(key) ?? Promise.resolve()).then(work);
   const settled = mine.catch(() => undefined);
   lines.set(key, settled);
   try {

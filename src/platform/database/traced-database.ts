@@ -47,7 +47,7 @@ export function traceDatabase(db: Database, telemetry: Telemetry): Database {
     transform: (name, ...given) => note(db.transform(name, ...given), name, 'transform', performance.now()),
     transformTogether: (turns) =>
       note(db.transformTogether(turns), turns[0]?.collection ?? '', 'transform', performance.now()),
-    transaction: (run) => note(db.transaction(run), 'several', 'transaction', performance.now()),
+    transaction: (run, line) => note(db.transaction(run, line), 'several', 'transaction', performance.now()),
   };
 }
 

@@ -216,7 +216,7 @@ describe('bsvc doctor', () => {
     await restored.bsvc(['project', 'create', 'shop']);
     const { app, close } = await openTestApp({ settings: { BSVC_DATA_DIR: join(restored.dir, 'data') } });
     const [{ id }] = (await restored.bsvc(['project', 'list', '--json'])).json<[{ id: string }]>();
-    const usage = { _id: new ObjectId(id), bytes: 12_345, generation: 0, applied: [] };
+    const usage = { _id: new ObjectId(id), bytes: 12_345, revision: 0 };
     await usageStore(app).insertOne(usage);
     await close();
     const { stdout } = await restored.bsvc(['doctor', '--fix', '--json']);

@@ -7,7 +7,6 @@ import { type FileRecord, fileStore } from '../../../src/features/files/file.js'
 import { measureStorage } from '../../../src/features/files/list-files.js';
 import { reapFiles } from '../../../src/features/files/uploads/reap-files.js';
 import { discardUpload, uploadFile } from '../../../src/features/files/uploads/receive-upload.js';
-import { forgetMarks, readUsage } from '../../../src/features/files/usage-store.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import { buildProject } from '../../helpers/build-project.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -15,10 +14,9 @@ import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { listStoredFiles } from '../../helpers/storage-client.js';
 import { sleepBefore } from './crashing-app.js';
 
-// Steps of confirmFile: read the counter, read the file, charge, confirm. Steps of settling one file: remove its bytes,
-// read the counter, give back, mark as settled.
-const CHARGE = 3;
-const GIVE_BACK = 3;
+// Confirming is one step; settling a file has two: its bytes are removed, then they are given back.
+const CHARGE = 1;
+const GIVE_BACK = 2;
 
 let test: TestApp;
 let app: App;
@@ -45,12 +43,10 @@ const upload = (size: number): Promise<FileRecord> =>
     null,
   );
 const usedBytes = async (): Promise<number> => (await measureStorage(app, project)).bytes;
-const forgetAll = async (): Promise<void> => forgetMarks(app, await readUsage(app, project), 0);
 const isDeleted = { $set: { state: 'deleted' as const, settled: false, deletedAt: new Date(0), dueAt: new Date(0) } };
 
 /** Takes the file back to where its bytes are stored and nothing is charged. */
 async function unconfirm(): Promise<void> {
-  await forgetAll();
   await fileStore(app).updateOne({ _id: file._id }, { $set: { state: 'stored' }, $unset: { confirmedAt: '' } });
   await app.db.collection('storage_usage').updateOne({ _id: project._id }, { $inc: { bytes: -100 } });
   expect(await usedBytes()).toBe(1000);
@@ -59,32 +55,27 @@ async function unconfirm(): Promise<void> {
 describe('a confirmation that falls asleep right before its charge', () => {
   beforeEach(unconfirm);
 
-  it.each([false, true])(
-    'does not charge what another has confirmed meanwhile (marks forgotten: %s)',
-    async (forgotten) => {
-      const sleeper = sleepBefore(app, CHARGE);
-      const late = confirmFile(sleeper.app, project, file);
-      await sleeper.reached;
-      await confirmFile(app, project, file);
-      if (forgotten) await forgetAll();
-      sleeper.wake();
-      expect(await late).toMatchObject({ state: 'confirmed' });
-      expect(await usedBytes()).toBe(1100);
-    },
-  );
+  it('does not charge what another has confirmed meanwhile', async () => {
+    const sleeper = sleepBefore(app, CHARGE);
+    const late = confirmFile(sleeper.app, project, file);
+    await sleeper.reached;
+    await confirmFile(app, project, file);
+    sleeper.wake();
+    expect(await late).toMatchObject({ state: 'confirmed' });
+    expect(await usedBytes()).toBe(1100);
+  });
 
-  it.each([false, true])('does not charge what was given up meanwhile (marks forgotten: %s)', async (forgotten) => {
+  it('does not charge what was given up meanwhile', async () => {
     const sleeper = sleepBefore(app, CHARGE);
     const late = confirmFile(sleeper.app, project, file);
     await sleeper.reached;
     await discardUpload(app, file);
-    if (forgotten) await forgetAll();
     sleeper.wake();
     await expect(late).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
     expect(await usedBytes()).toBe(1000);
   });
 
-  it('gets its charge back when whoever gives the upload up has slept through it', async () => {
+  it('does not charge what is given up by another who is asleep too', async () => {
     const confirming = sleepBefore(app, CHARGE);
     const late = confirmFile(confirming.app, project, file);
     await confirming.reached;
@@ -94,7 +85,7 @@ describe('a confirmation that falls asleep right before its charge', () => {
     await settling.reached;
     confirming.wake();
     await expect(late).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
-    expect(await usedBytes()).toBe(1100);
+    expect(await usedBytes()).toBe(1000);
     settling.wake();
     await settled;
     expect(await usedBytes()).toBe(1000);
@@ -119,21 +110,17 @@ describe('an upload that ends after it was given up', () => {
 });
 
 describe('a refund that falls asleep right before giving back', () => {
-  it.each([false, true])(
-    'does not give back what another has given back meanwhile (marks forgotten: %s)',
-    async (forgotten) => {
-      await fileStore(app).updateOne({ _id: file._id }, isDeleted);
-      const sleeper = sleepBefore(app, GIVE_BACK);
-      const late = reapFiles(sleeper.app, project._id, [file]);
-      await sleeper.reached;
-      await reapFiles(app, project._id, [file]);
-      expect(await usedBytes()).toBe(1000);
-      if (forgotten) await forgetAll();
-      sleeper.wake();
-      await late;
-      expect(await usedBytes()).toBe(1000);
-    },
-  );
+  it('does not give back what another has given back meanwhile', async () => {
+    await fileStore(app).updateOne({ _id: file._id }, isDeleted);
+    const sleeper = sleepBefore(app, GIVE_BACK);
+    const late = reapFiles(sleeper.app, project._id, [file]);
+    await sleeper.reached;
+    await reapFiles(app, project._id, [file]);
+    expect(await usedBytes()).toBe(1000);
+    sleeper.wake();
+    await late;
+    expect(await usedBytes()).toBe(1000);
+  });
 
   it('is made by one deletion only', async () => {
     const replies = await Promise.allSettled(Array.from({ length: 10 }, () => deleteFile(app, project, file.path)));

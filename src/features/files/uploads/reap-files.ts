@@ -4,7 +4,8 @@ import { objectOf, providerOf, openPlace, fileStore, type FileRecord } from '../
 import type { ObjectId } from 'bson';
 import type { Project } from '../../projects/project.js';
 import { projectStore } from '../../projects/project-store.js';
-import { chargeMark, closeMark, forgetMarks, usagesOf, usageStore, type UsageRecord } from '../usage-store.js';
+import { refundFiles, usageLine } from '../usage-store.js';
+import { FILES } from '../../documents/store/attached-files.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
 
 /**
@@ -46,17 +47,15 @@ export async function reapFiles(app: App, projectId: ObjectId, files: readonly F
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  const usages: UsageRecord[] = [];
-  for (const [key, ids] of chargedTo(removed)) {
-    const usage = await giveBack(app, key, ids);
-    if (usage) usages.push(usage);
-  }
-  const nowMs = app.clock.now();
-  await fileStore(app).updateMany(
-    { _id: { $in: removed.map((file) => file._id) }, state: 'deleted', settled: { $ne: true } },
-    { $set: { settled: true, dueAt: new Date(nowMs + KEPT_MS) } },
-  );
-  for (const usage of usages) await forgetMarks(app, usage);
+  if (removed.length === 0) return;
+  const dueAt = new Date(app.clock.now() + KEPT_MS);
+  await app.db.transaction((tx) => {
+    const open = removed
+      .map(({ _id }) => tx.get<FileRecord>(FILES, _id))
+      .filter((file) => file?.state === 'deleted' && !file.settled) as FileRecord[];
+    refundFiles(tx, open);
+    for (const file of open) tx.put(FILES, { ...file, settled: true, dueAt });
+  }, usageLine({ projectId }));
 }
 
 async function removeBytes(app: App, project: Project | null, file: FileRecord): Promise<boolean> {
@@ -103,45 +102,4 @@ export async function tidyFiles(app: App, projectId: ObjectId, files: readonly F
 async function findOwner(app: App, projectId: ObjectId, files: readonly FileRecord[]): Promise<Project | null> {
   if (!files.some((file) => file.place === 'external')) return null;
   return await projectStore(app).findOne({ _id: projectId });
-}
-
-/** The files that count in a quota, by the records that they are charged to. */
-function chargedTo(files: readonly FileRecord[]): Map<ObjectId, ObjectId[]> {
-  const ids = new Map<string, { key: ObjectId; ids: ObjectId[] }>();
-  for (const file of files) {
-    if (providerOf(file.place) !== 'internal') continue;
-    for (const { _id } of usagesOf(file)) {
-      const known = ids.get(_id.toHexString()) ?? { key: _id, ids: [] };
-      known.ids.push(file._id);
-      ids.set(_id.toHexString(), known);
-    }
-  }
-  return new Map([...ids.values()].map(({ key, ids: charged }) => [key, charged]));
-}
-
-/**
- * One write for all of them. A file that was never charged is closed, so that a confirmation under way cannot charge it
- * any more.
- */
-async function giveBack(app: App, _id: ObjectId, ids: readonly ObjectId[]): Promise<UsageRecord | null> {
-  for (;;) {
-    const usage = await usageStore(app).findOne({ _id }); // before the files: see UsageRecord
-    if (!usage) return null;
-    const applied = new Set(usage.applied);
-    const files = await fileStore(app)
-      .find({ _id: { $in: [...ids] }, state: 'deleted', settled: { $ne: true } })
-      .toArray();
-    const open = files.filter((file) => !applied.has(closeMark(file._id)));
-    if (open.length === 0) return usage;
-    const isCharged = (file: FileRecord): boolean =>
-      file.confirmedAt !== undefined || applied.has(chargeMark(file._id));
-    const bytes = open.filter(isCharged).reduce((sum, file) => sum + file.size!, 0);
-    const marks = open.map((file) => closeMark(file._id));
-    const mayNotAppear = [...marks, ...open.filter((file) => !isCharged(file)).map((file) => chargeMark(file._id))];
-    const { matchedCount } = await usageStore(app).updateOne(
-      { _id, generation: usage.generation, applied: { $nin: mayNotAppear } },
-      { $inc: { bytes: -bytes }, $push: { applied: { $each: marks } } },
-    );
-    if (matchedCount === 1) return usage;
-  }
 }
