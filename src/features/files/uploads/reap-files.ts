@@ -1,6 +1,6 @@
 import type { App } from '../../../app.js';
 import type { ObjectStore } from '../../../platform/object-store/object-store.js';
-import { objectOf, providerOf, openPlace, fileStore, type FileRecord } from '../file.js';
+import { objectOf, openPlace, fileStore, type FileRecord } from '../file.js';
 import type { ObjectId } from 'bson';
 import type { Project } from '../../projects/project.js';
 import { projectStore } from '../../projects/project-store.js';

@@ -20,7 +20,7 @@ import { buildProject } from '../../../helpers/build-project.js';
 import { createFakeClock, type FakeClock } from '../../../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../../../helpers/open-test-app.js';
 import { expectWholeFiles } from '../../../helpers/stored-files.js';
-import { Crash, crashAfter, killAtEachChange } from '../crashing-app.js';
+import { crashAfter, killAtEachChange } from '../crashing-app.js';
 
 const TWO_HOURS = 2 * 60 * 60 * 1000;
 const TWO_DAYS = 48 * 60 * 60 * 1000;
