@@ -28,8 +28,8 @@ import { removeObjects } from './reap-files.js';
 const LATE_MS = UNCONFIRMED_MS;
 
 /**
- * Turns a stored file into a confirmed one and charges it to the quota in one transaction, so exactly once however often
- * and from wherever it is called. 403 QUOTA_EXCEEDED, 404 when deleted since.
+ * Turns a stored file into a confirmed one and charges it to the quota in one transaction, so exactly once however
+ * often and from wherever it is called. 403 QUOTA_EXCEEDED, 404 when deleted since.
  */
 export async function confirmFile(app: App, project: Project, begun: BegunFile): Promise<FileRecord>;
 /** The same for the bytes in `object` alone: null when others have been chosen. */
