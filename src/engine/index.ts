@@ -49,6 +49,7 @@ export { openMatcher } from './transports/in-process/change-logs.js';
 export type { ChangeLogs, LogSearch, Matcher } from './transports/in-process/change-logs.js';
 export { type StorageStats } from './commands/administration.js';
 export type { AppModified, AppTurn, Exists, ReadFields, Transaction, Transform };
+export type { AskedPage, FoundPage } from './commands/read/page-read.js';
 export type { LongRead } from './storage/long-read.js';
 export { type MetDamage } from './storage/checks/damage-notes.js';
 export { type HeldSnapshot } from './storage/file/snapshots.js';

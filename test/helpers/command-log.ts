@@ -1,4 +1,5 @@
 import { ENGINE_COMMANDS } from '../../src/engine/commands/index.js';
+import { pageRead } from '../../src/engine/commands/read/page-read.js';
 import { pointRead } from '../../src/engine/commands/read/point-read.js';
 import { CommitQueue } from '../../src/engine/storage/commit-queue.js';
 
@@ -29,12 +30,20 @@ export function listenToCommands(): CommandLog {
     if (found !== undefined) seen.push({ name: 'find', body: { find, filter, limit: 1, singleBatch: true } });
     return found;
   };
+  const { run: readPage } = pageRead;
+  pageRead.run = (call, name, asked) => {
+    const page = readPage(call, name, asked);
+    const { filter, sort, skip, limit } = asked;
+    if (page !== undefined) seen.push({ name: 'find', body: { find: name, filter, sort, skip, limit } });
+    return page;
+  };
   return {
     seen,
     named: (...names) => seen.filter(({ name }) => names.includes(name)),
     stop() {
       for (const { command, run } of originals) command.run = run;
       pointRead.run = readPoint;
+      pageRead.run = readPage;
     },
   };
 }

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { ObjectId } from 'bson';
+import { deserialize, ObjectId } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openEngine } from '../index.js';
 import { temporaryDir } from './transports.js';
@@ -83,5 +83,39 @@ describe('findOne by an _id', () => {
     expect(await things.findOne({ _id: `${long}b` } as never)).toEqual({ _id: `${long}b`, n: 1 });
     expect(await things.findOne({ _id: 'short', n: 2 } as never)).toEqual({ _id: 'short', n: 2 });
     expect(await things.findOne({ _id: `${long}c` } as never)).toBeNull();
+  });
+});
+
+describe('a page that is read at once', () => {
+  const asked = {
+    filter: { _id: { $in: [first, second, 7] } },
+    sort: { _id: 1 },
+    skip: 0,
+    limit: 2,
+    mostBytes: 1_000,
+  } as const;
+
+  it('is the documents and how many there are in all', () => {
+    const page = engine.db('test').findPage('items', asked)!;
+    expect(page.rows.map((row) => deserialize(row)['_id'] as unknown)).toEqual([7, first]);
+    expect(page.total).toBe(3);
+    expect(engine.db('test').findPage('items', { ...asked, skip: 2 })!.total).toBe(3);
+    expect(engine.db('test').findPage('nothing', asked)).toEqual({ rows: [], total: 0 });
+  });
+
+  it('is none where its documents have more bytes than asked for', () => {
+    expect(engine.db('test').findPage('items', { ...asked, mostBytes: 100 })).toBeUndefined();
+  });
+
+  it('is none where more is looked at than in one turn', async () => {
+    const many = engine.db('test').collection('many');
+    await many.insertMany(Array.from({ length: 3_000 }, (_, n) => ({ n })));
+    const missing = { ...asked, filter: { n: -1 } };
+    expect(engine.db('test').findPage('many', missing)).toBeUndefined();
+    expect(await many.countDocuments({ n: -1 })).toBe(0);
+  });
+
+  it('is refused as a find is', () => {
+    expect(() => engine.db('test').findPage('items', { ...asked, filter: { $foo: 1 } })).toThrow(/\$foo/);
   });
 });

@@ -4,11 +4,11 @@ import { AppError, forbidden, unauthenticated } from '../../errors.js';
 import { loadMatchers, type Exists } from '../../platform/database/database.js';
 import type { Collection } from '../collections/collection.js';
 import { isServerOnly, rulesOf, type RuleName } from '../collections/rules/collection-rules.js';
-import { fieldRulesOf, type FieldRules } from '../collections/rules/field-rules.js';
+import { fieldRulesOf } from '../collections/rules/field-rules.js';
 import { admitsAnyone, admitsNobody, documentPaths, type Rule } from '../collections/rules/rule.js';
 import { USERS } from '../collections/users-collection.js';
 import type { Caller } from './caller.js';
-import { readAttributes } from './rules/caller-attributes.js';
+import { peekAttributes, readAttributes } from './rules/caller-attributes.js';
 import { answerQuestions, openWriterSets, type AskSet, type SetAnswers } from './rules/access-sets.js';
 import {
   admitsNothing,
@@ -61,54 +61,73 @@ export interface AskedSets {
 }
 
 /** The filter of readAccess. */
-export function readFilter(
+export async function readFilter(
   app: App,
   collection: Collection,
   caller: Caller,
   scope?: ReadScope,
-): AccessFilter | Promise<AccessFilter> {
-  const access = readAccess(app, collection, caller, scope);
-  return access instanceof Promise ? access.then(({ filter }) => filter) : access.filter;
+): Promise<AccessFilter> {
+  return (await readAccess(app, collection, caller, scope)).filter;
 }
 
 const ALL: ReadAccess = { filter: null, shape: null, asked: null };
 
 /**
- * Which documents of a collection the caller may read (rest-api.md 5, rules.md 3). 401 AUTH_REQUIRED or the token's own
- * fault if an anonymous caller can read nothing, 403 READ_BLOCKED if no caller can, 403
- * TOO_MANY_MEMBERSHIPS. A promise only when it takes time.
+ * The filter of readAccess for the documents outside of the trash, where the caller's token says all that it depends
+ * on; undefined where something has to be asked for it. Throws as readAccess does.
  */
-export function readAccess(
+export function peekFilter(
+  collection: Collection,
+  caller: Caller,
+  conditions?: ReadScope['conditions'],
+): AccessFilter | undefined {
+  if (caller.key.type === 'secret') return null;
+  requireReader(collection, caller);
+  const { read } = rulesOf(collection);
+  if (admitsAnyone(read)) return null;
+  if (read.sets.length > 0) return undefined;
+  const attributes = peekAttributes(caller, read.attributes);
+  if (attributes === undefined) return undefined;
+  return filterOf(compileRule(read, factsOf(collection, [read], attributes, conditions)));
+}
+
+/** What is known of the caller, and of the documents in question. */
+function factsOf(
+  collection: Collection,
+  rules: readonly Rule[],
+  attributes: CallerAttributes,
+  conditions: ReadScope['conditions'],
+): RuleFacts {
+  const paths = new Set(collection.rules && conditions ? rules.flatMap(({ singlePaths }) => singlePaths) : []);
+  return { attributes, ...(conditions && paths.size > 0 && { boundValues: boundValuesOf(conditions(), paths) }) };
+}
+
+/**
+ * Which documents of a collection the caller may read (rest-api.md 5, rules.md 3). 401 AUTH_REQUIRED or the token's own
+ * fault if an anonymous caller can read nothing, 403 READ_BLOCKED if no caller can, 403 TOO_MANY_MEMBERSHIPS.
+ */
+export async function readAccess(
   app: App,
   collection: Collection,
   caller: Caller,
   { trash = false, conditions, fresh = false }: ReadScope = {},
-): ReadAccess | Promise<ReadAccess> {
+): Promise<ReadAccess> {
   if (caller.key.type === 'secret') return ALL;
   requireReader(collection, caller);
   const rules = rulesOf(collection);
   if (admitsAnyone(rules.read) && !(trash && collection.rules)) return ALL;
   const asked = trash && collection.rules ? [rules.read, rules.delete] : [rules.read];
   const [read, remove] = asked as [Rule, Rule?];
-  const access = (attributes: CallerAttributes): ReadAccess | Promise<ReadAccess> => {
-    const paths = new Set(collection.rules && conditions ? asked.flatMap(({ singlePaths }) => singlePaths) : []);
-    const facts = {
-      attributes,
-      ...(conditions && paths.size > 0 && { boundValues: boundValuesOf(conditions(), paths) }),
-    };
-    const questions = listQuestions(asked, facts);
-    const settled = (answers?: SetAnswers): ReadAccess => {
-      const known = { ...facts, ...(answers && { answers }) };
-      const readable = filterOf(compileRule(read, known));
-      const filter = remove ? withoutForeignTrash(readable, compileRule(remove, known)) : readable;
-      const shape = asked.some(({ sets }) => sets.length > 0) ? shapeOf(asked, attributes) : filter;
-      return { filter, shape, asked: answers ? { rule: read, facts, questions, answers } : null };
-    };
-    if (questions.length === 0) return settled();
-    return answerQuestions(app, caller, attributes, questions, { fresh }).then(settled);
-  };
-  const attributes = readAttributes(app, caller, [...new Set(asked.flatMap((rule) => rule.attributes))]);
-  return attributes instanceof Promise ? attributes.then(access) : access(attributes);
+  const attributes = await readAttributes(app, caller, [...new Set(asked.flatMap((rule) => rule.attributes))]);
+  const facts = factsOf(collection, asked, attributes, conditions);
+  const questions = listQuestions(asked, facts);
+  const isAsked = questions.length > 0;
+  const answers = isAsked ? await answerQuestions(app, caller, attributes, questions, { fresh }) : undefined;
+  const known = { ...facts, ...(answers && { answers }) };
+  const readable = filterOf(compileRule(read, known));
+  const filter = remove ? withoutForeignTrash(readable, compileRule(remove, known)) : readable;
+  const shape = asked.some(({ sets }) => sets.length > 0) ? shapeOf(asked, attributes) : filter;
+  return { filter, shape, asked: answers ? { rule: read, facts, questions, answers } : null };
 }
 
 /** Throws what readAccess has to say of the caller, whatever is asked for. */
@@ -227,25 +246,22 @@ function requireKnown(rule: Rule, caller: Caller): void {
   if (admitsNothing(compileRule(rule, { attributes: null }))) requireUserId(caller);
 }
 
-/**
- * What the caller does not see of the documents that it reads (rules.md 7); null where it sees all of them. 401 for a
- * bad token where that depends on the caller. A promise only when it takes time.
- */
-export function findVisibility(
-  app: App,
-  { fields }: Pick<Collection, 'fields'>,
-  caller: Caller,
-): FieldVisibility | null | Promise<FieldVisibility | null> {
-  if (caller.key.type === 'secret') return null;
-  const rules = fieldRulesOf(fields).filter(({ read }) => !admitsAnyone(read));
-  return rules.length === 0 ? null : resolveVisibility(app, rules, caller);
+/** True if the caller sees all of the documents that it reads. */
+export function seesAll({ fields }: Pick<Collection, 'fields'>, caller: Caller): boolean {
+  return caller.key.type === 'secret' || fieldRulesOf(fields).every(({ read }) => admitsAnyone(read));
 }
 
-async function resolveVisibility(
+/**
+ * What the caller does not see of the documents that it reads (rules.md 7); null where it sees all of them. 401 for a
+ * bad token where that depends on the caller.
+ */
+export async function findVisibility(
   app: App,
-  rules: readonly FieldRules[],
+  collection: Pick<Collection, 'fields'>,
   caller: Caller,
 ): Promise<FieldVisibility | null> {
+  if (seesAll(collection, caller)) return null;
+  const rules = fieldRulesOf(collection.fields).filter(({ read }) => !admitsAnyone(read));
   if (caller.bearer.state === 'invalid' && rules.some(({ read }) => read.asksCaller)) requireUserId(caller);
   const names = new Set(rules.flatMap(({ read }) => read.attributes));
   return fieldVisibilityOf(rules, await readAttributes(app, caller, [...names]), await loadMatchers());

@@ -15,7 +15,7 @@ import { KEY_PREFIX, type Project } from '../projects/project.js';
 import type { Bearer } from './caller.js';
 import { findSignedIn } from './operator.js';
 import { presentedOperatorToken, presentsAdminToken, presentsOperatorToken } from './operator-token.js';
-import { isVerifiedAlready, readBearerAhead } from './read-bearer.js';
+import { isVerifiedAlready, keepBearer, peekBearer, readBearer } from './read-bearer.js';
 import { findKeyProject, peekKeyProject } from './require-key.js';
 
 /** One limit that a request counts against. */
@@ -58,57 +58,111 @@ export function limitRequests(app: App): RequestLimit | null {
   const { rateLimit, authRateLimit, secretRateLimit } = app.config;
   if (!rateLimit && !authRateLimit && !secretRateLimit) return null;
   const limits = listLimits(app.config);
-  const findProject = openProjectFinder(app);
   const isOperator = openOperatorFinder(app);
-  const readUser = openUserReader(app);
+  const tokens = openTokenGuard(app);
+  /** Keys that were good lately. */
+  const lately = new LRUCache<string, true>({ max: REMEMBERED_KEYS });
   /** Addresses that are beyond the limit, with the moment until which. */
   const refused = new LRUCache<string, number>({ max: REMEMBERED_ADDRESSES });
   const told = new Set<string>();
-  const count = async (ctx: Context, rate: RateClass, keyIn: KeyPlace | undefined): Promise<void> => {
-    const client = clientNetwork(ctx.ip);
-    const isRefused = (): boolean => (refused.get(client) ?? 0) > app.clock.now();
-    const key = keyOf(ctx, keyIn);
-    const known = key === '' ? null : findProject(key, isRefused);
-    const project = known instanceof Promise ? await known : known;
-    let sender: Sender = 'anyone';
-    let userId = '';
+  /** Who sends a request with a good key; without a bearer where its token is not read. */
+  const sentBy = (ctx: Context, key: string, client: string, project: Project, bearer: Bearer | null): Sent => {
+    if (key.startsWith(KEY_PREFIX.secret)) return { client, project, sender: 'secret', userId: '' };
+    if (bearer) tokens.note(ctx, project, client, bearer);
+    if (bearer?.state !== 'user') return { client, project, sender: 'anyone', userId: '' };
+    return { client, project, sender: 'user', userId: bearer.userId };
+  };
+  const readsToken = (ctx: Context, key: string, client: string): boolean =>
+    !key.startsWith(KEY_PREFIX.secret) && tokens.isRead(ctx, client);
+  /** From copies alone; null where something has to be asked for it. */
+  const peekSent = (ctx: Context, key: string, client: string): Sent | null => {
+    const project = peekKeyProject(app, key);
+    if (!project) return null;
+    lately.set(key, true);
+    const bearer = readsToken(ctx, key, client) ? peekBearer(app, project, ctx.get('authorization')) : null;
+    return bearer === undefined ? null : sentBy(ctx, key, client, project, bearer);
+  };
+  const findSent = async (ctx: Context, rate: RateClass, key: string, client: string): Promise<Sent> => {
+    const isRefused = (refused.get(client) ?? 0) > app.clock.now();
+    // A flood of invented keys is not to become a flood of queries.
+    const isAsked = key !== '' && (!isRefused || lately.has(key));
+    const project = isAsked ? await findKeyProject(app, key) : null;
     if (rate === 'operator') {
-      if (await isOperator(ctx, isRefused())) sender = 'operator';
-    } else if (project && key.startsWith(KEY_PREFIX.secret)) {
-      sender = 'secret';
-    } else if (project) {
-      const reading = readUser(ctx, project, client);
-      userId = reading instanceof Promise ? await reading : reading;
-      if (userId !== '') sender = 'user';
+      const sender = (await isOperator(ctx, isRefused)) ? 'operator' : 'anyone';
+      return { client, project, sender, userId: '' };
     }
-    let tightest: Verdict | null = null;
-    let tightestLimit: AppliedLimit | null = null;
-    for (const limit of limits[sender][rate]) {
-      const counts = limit.of === 'user' ? userId : client;
-      if (ctx.method === 'POST') countsOf(ctx).push({ limit, counts, project });
-      const consumed = consume(app, limit, counts, project);
-      const verdict = consumed instanceof Promise ? await consumed : consumed;
-      if (!tightest || verdict.left <= tightest.left) {
-        tightest = verdict;
-        tightestLimit = limit;
-      }
-      if (verdict.allowed) continue;
-      if (!project) refused.set(client, verdict.resetMs);
-      if (!told.has(limit.setting)) {
-        told.add(limit.setting);
-        app.log.warn({ setting: limit.setting, limit: verdict.limit }, BEYOND_LIMIT);
-      }
-      throw refuse(ctx, limit, verdict, app.clock.now());
-    }
-    if (tightest) tell(ctx, tightestLimit!, tightest, app.clock.now());
+    if (!project) return { client, project, sender: 'anyone', userId: '' };
+    lately.set(key, true);
+    const isRead = readsToken(ctx, key, client);
+    const bearer = isRead ? await readBearer(app, project, ctx.get('authorization')) : null;
+    return sentBy(ctx, key, client, project, bearer);
   };
-  return (ctx, rate, keyIn) => {
+  const judge = (ctx: Context, { client, project }: Sent, limit: AppliedLimit, verdict: Verdict): void => {
+    if (verdict.allowed) return;
+    if (!project) refused.set(client, verdict.resetMs);
+    if (!told.has(limit.setting)) {
+      told.add(limit.setting);
+      app.log.warn({ setting: limit.setting, limit: verdict.limit }, BEYOND_LIMIT);
+    }
+    throw refuse(ctx, limit, verdict, app.clock.now());
+  };
+  /** Counts against the limits, those before `from` are counted already; the reply says which one is nearest. */
+  const count = (
+    ctx: Context,
+    rate: RateClass,
+    sent: Sent,
+    from = 0,
+    tightest: Tightest | null = null,
+  ): Promise<void> | null => {
+    const applied = limits[sent.sender][rate];
+    let told = tightest;
+    for (let at = from; at < applied.length; at++) {
+      const limit = applied[at]!;
+      const counts = limit.of === 'user' ? sent.userId : sent.client;
+      if (ctx.method === 'POST') countsOf(ctx).push({ limit, counts, project: sent.project });
+      const verdict = consumeNow(app, limit, counts, sent.project);
+      if (!verdict) {
+        return consume(app, limit, counts, sent.project).then((late) => {
+          judge(ctx, sent, limit, late);
+          return count(ctx, rate, sent, at + 1, tighter(told, limit, late)) ?? undefined;
+        });
+      }
+      judge(ctx, sent, limit, verdict);
+      told = tighter(told, limit, verdict);
+    }
+    if (told) tell(ctx, told.limit, told.verdict, app.clock.now());
+    return null;
+  };
+  return (ctx, given, keyIn) => {
     // A browser cannot keep from sending preflights.
-    if (rate === 'free' || ctx.method === 'OPTIONS') return null;
+    if (given === 'free' || ctx.method === 'OPTIONS') return null;
     // Guesses at the one secret of the installation, and requests without it, get no higher limit.
-    const presents = rate !== 'operator' || presentsOperatorToken(ctx) || presentsAdminToken(app, ctx);
-    return count(ctx, presents ? rate : 'plain', keyIn);
+    const presents = given !== 'operator' || presentsOperatorToken(ctx) || presentsAdminToken(app, ctx);
+    const rate = presents ? given : 'plain';
+    const client = clientNetwork(ctx.ip);
+    const key = keyOf(ctx, keyIn);
+    const sent = key === '' || rate === 'operator' ? null : peekSent(ctx, key, client);
+    if (sent) return count(ctx, rate, sent);
+    return findSent(ctx, rate, key, client).then((found) => count(ctx, rate, found) ?? undefined);
   };
+}
+
+/** Who sends a request, as far as limits go. */
+interface Sent {
+  client: string;
+  project: Project | null;
+  sender: Sender;
+  /** Empty for none. */
+  userId: string;
+}
+
+interface Tightest {
+  limit: AppliedLimit;
+  verdict: Verdict;
+}
+
+function tighter(known: Tightest | null, limit: AppliedLimit, verdict: Verdict): Tightest {
+  return known && known.verdict.left < verdict.left ? known : { limit, verdict };
 }
 
 /** The signatures that an address may have checked in vain, in the time of the address's limit. */
@@ -116,31 +170,28 @@ const MAX_VAIN_TOKENS = 1_000;
 const VAIN_TOKENS_MS = 15 * 60_000;
 
 /**
- * Finds the signed-in user of a request, empty for none. Checking a signature costs more than refusing a request, so of
- * an address that has sent many tokens that are not good, only those are read whose signature was checked a moment ago.
+ * Checking a signature costs more than refusing a request, so of an address that has sent many tokens that are not
+ * good, only those are read whose signature was checked a moment ago.
  */
-function openUserReader(app: App): (ctx: Context, project: Project, client: string) => string | Promise<string> {
+function openTokenGuard(app: App) {
   const vain = new LRUCache<string, { count: number; untilMs: number }>({ max: REMEMBERED_ADDRESSES });
-  const noteVain = (client: string): void => {
-    const now = app.clock.now();
-    const noted = vain.get(client);
-    if (noted && noted.untilMs > now) noted.count++;
-    else vain.set(client, { count: 1, untilMs: now + VAIN_TOKENS_MS });
-  };
-  return (ctx, project, client) => {
-    if (ctx.get('authorization') === '') return '';
-    const noted = vain.get(client);
-    if (noted && noted.count >= MAX_VAIN_TOKENS && noted.untilMs > app.clock.now() && !isVerifiedAlready(app, ctx)) {
-      return '';
-    }
-    const userOf = (bearer: Bearer): string => {
-      if (bearer.state === 'user') return bearer.userId;
+  return {
+    isRead(ctx: Context, client: string): boolean {
+      if (ctx.get('authorization') === '') return false;
+      const noted = vain.get(client);
+      const isVain = noted && noted.count >= MAX_VAIN_TOKENS && noted.untilMs > app.clock.now();
+      return !isVain || isVerifiedAlready(app, ctx);
+    },
+    /** Keeps the bearer for the guard, and counts one that is not good. */
+    note(ctx: Context, project: Project, client: string, bearer: Bearer): void {
+      keepBearer(ctx, project, bearer);
       // That of a user who still has to set up a second factor is good as well.
-      if (!('userId' in bearer)) noteVain(client);
-      return '';
-    };
-    const reading = readBearerAhead(app, ctx, project);
-    return reading instanceof Promise ? reading.then(userOf) : userOf(reading);
+      if ('userId' in bearer) return;
+      const now = app.clock.now();
+      const noted = vain.get(client);
+      if (noted && noted.untilMs > now) noted.count++;
+      else vain.set(client, { count: 1, untilMs: now + VAIN_TOKENS_MS });
+    },
   };
 }
 
@@ -305,39 +356,28 @@ function listLimits({
  * Requests of a project with a limit of its own are counted apart from all others of the address. Those of an IPv6
  * client are counted by its /64, and those of all of a /48 together by a wider limit.
  */
-function consume(app: App, limit: AppliedLimit, party: string, project: Project | null): Verdict | Promise<Verdict> {
-  const { name, of, rate, override, times } = limit;
-  const own = project && override && Object.hasOwn(project.limits, override) ? project.limits[override]! : null;
-  const counted = own === null ? rate : { count: own * times, windowMs: rate.windowMs };
-  const ofProject = project && (of !== 'address' || own !== null) ? `${name} ${hexOf(project._id)}` : name;
-  if (of === 'project') return app.limits.consume(ofProject, counted);
-  const wider = of === 'address' ? widerNetwork(party) : null;
-  const consumed = app.limits.consume(`${ofProject} ${party}`, counted);
-  return wider === null ? consumed : consumeWider(app, consumed, `${ofProject} ${wider}`, counted);
-}
-
-async function consumeWider(app: App, consumed: Verdict | Promise<Verdict>, key: string, rate: Rate): Promise<Verdict> {
-  const verdict = await consumed;
-  if (!verdict.allowed) return verdict;
-  const ofAll = await app.limits.consume(key, { ...rate, count: rate.count * WIDER_TIMES });
+async function consume(app: App, limit: AppliedLimit, party: string, project: Project | null): Promise<Verdict> {
+  const { key, rate, wider } = countedAs(limit, party, project);
+  const verdict = await app.limits.consume(key, rate);
+  if (wider === null || !verdict.allowed) return verdict;
+  const ofAll = await app.limits.consume(wider, { ...rate, count: rate.count * WIDER_TIMES });
   return ofAll.left < verdict.left || !ofAll.allowed ? ofAll : verdict;
 }
 
-/** Finds the project of a request's key, from the copy that all requests share whenever it is there. */
-function openProjectFinder(
-  app: App,
-): (key: string, isRefused: () => boolean) => Project | null | Promise<Project | null> {
-  const lately = new LRUCache<string, true>({ max: REMEMBERED_KEYS });
-  const remember = (key: string, project: Project | null): Project | null => {
-    if (project) lately.set(key, true);
-    return project;
-  };
-  return (key, isRefused) => {
-    const project = peekKeyProject(app, key);
-    if (project) return remember(key, project);
-    // A flood of invented keys is not to become a flood of queries.
-    if (!lately.has(key) && isRefused()) return null;
-    return findKeyProject(app, key).then((found) => remember(key, found));
+/** The same at once; null, and nothing is counted, where another counter has to be asked or is counted by two. */
+function consumeNow(app: App, limit: AppliedLimit, party: string, project: Project | null): Verdict | null {
+  const { key, rate, wider } = countedAs(limit, party, project);
+  return wider === null ? app.limits.consumeNow(key, rate) : null;
+}
+
+function countedAs({ name, of, rate, override, times }: AppliedLimit, party: string, project: Project | null) {
+  const own = project && override && Object.hasOwn(project.limits, override) ? project.limits[override]! : null;
+  const ofProject = project && (of !== 'address' || own !== null) ? `${name} ${hexOf(project._id)}` : name;
+  const wider = of === 'address' ? widerNetwork(party) : null;
+  return {
+    key: of === 'project' ? ofProject : `${ofProject} ${party}`,
+    rate: own === null ? rate : { count: own * times, windowMs: rate.windowMs },
+    wider: wider && `${ofProject} ${wider}`,
   };
 }
 

@@ -4,7 +4,7 @@ import { findTokenKid, isOfNow, verifyToken, type TokenClaims } from '../../plat
 import type { Project } from '../projects/project.js';
 import { findTokenKey } from '../projects/token-secret.js';
 import { type Bearer, type HeldToken, levelOf, parseTokenId } from './caller.js';
-import { isCutOff } from './token-cutoff.js';
+import { endsToken, peekCutoffs, readCutoffs } from './token-cutoff.js';
 import { cacheRegion } from '../../platform/cache.js';
 
 const MAX_TOKEN_CHARACTERS = 4096;
@@ -12,7 +12,17 @@ const ABSENT: Bearer = { state: 'absent' };
 const INVALID: Bearer = { state: 'invalid', code: 'TOKEN_INVALID' };
 
 /** The end user that an `Authorization` header names. A bad token never throws: the rule that needs one decides. */
-export function readBearer(app: App, project: Project, header: string): Bearer | Promise<Bearer> {
+export async function readBearer(app: App, project: Project, header: string): Promise<Bearer> {
+  return peekBearer(app, project, header) ?? peekBearer(app, project, header, await readCutoffs(app, project._id))!;
+}
+
+/** readBearer with what is known already; undefined where the project's cutoffs have to be read for it. */
+export function peekBearer(
+  app: App,
+  project: Project,
+  header: string,
+  cutoffs = peekCutoffs(app, project._id),
+): Bearer | undefined {
   if (header === '') return ABSENT;
   const token = /^Bearer ([^\s]+)$/i.exec(header)?.[1];
   if (!token || token.length > MAX_TOKEN_CHARACTERS) return INVALID;
@@ -28,9 +38,8 @@ export function readBearer(app: App, project: Project, header: string): Bearer |
     level === 1 && project.signIn?.mfa === 'required'
       ? { state: 'invalid', code: 'MFA_ENROLMENT_REQUIRED', userId, session }
       : { state: 'user', userId, session, level, token: { kid, id, expiresMs: claims.exp * 1000 } };
-  const cutOff = isCutOff(app, project._id, claims.userId, id);
-  if (cutOff instanceof Promise) return cutOff.then((ended) => (ended ? INVALID : user));
-  return cutOff ? INVALID : user;
+  if (!cutoffs) return undefined;
+  return endsToken(cutoffs, userId, id) ? INVALID : user;
 }
 
 interface ReadAhead {
@@ -38,21 +47,17 @@ interface ReadAhead {
   bearer: Bearer;
 }
 
-/** Reads a request's bearer before its guard does, who then takes what was read (`takeBearer`). */
-export function readBearerAhead(app: App, ctx: Context, project: Project): Bearer | Promise<Bearer> {
-  const keep = (bearer: Bearer): Bearer => {
-    ctx.state.bearer = { project, bearer } satisfies ReadAhead;
-    return bearer;
-  };
-  const bearer = readBearer(app, project, ctx.get('authorization'));
-  return bearer instanceof Promise ? bearer.then(keep) : keep(bearer);
+/** Keeps a bearer that was read before its guard reads it, who then takes it (`takeBearer`). */
+export function keepBearer({ state }: Context, project: Project, bearer: Bearer): Bearer {
+  state.bearer = { project, bearer } satisfies ReadAhead;
+  return bearer;
 }
 
-/** The bearer that was read ahead, once; read now when it was not, or when a long request is judged again. */
-export function takeBearer(app: App, ctx: Context, project: Project): Bearer | Promise<Bearer> {
+/** The bearer that was read ahead, once; peeked at now when none was, or when a long request is judged again. */
+export function takeBearer(app: App, ctx: Context, project: Project): Bearer | undefined {
   const ahead = ctx.state.bearer as ReadAhead | undefined;
   ctx.state.bearer = undefined;
-  return ahead?.project === project ? ahead.bearer : readBearer(app, project, ctx.get('authorization'));
+  return ahead?.project === project ? ahead.bearer : peekBearer(app, project, ctx.get('authorization'));
 }
 
 /** A token whose signature has been checked a moment ago. */
@@ -91,18 +96,16 @@ export function isVerifiedAlready(app: App, ctx: Context): boolean {
   return app.cache.peek(VERIFIED_TOKENS, ctx.get('authorization').slice('Bearer '.length)) !== undefined;
 }
 
-/** The fault that a once good token has by now; null while it is good. A promise only when it takes time. */
-export function judgeHeldToken(
+/** The fault that a once good token has by now; null while it is good. */
+export async function judgeHeldToken(
   app: App,
   project: Project,
   userId: string,
   { kid, id, expiresMs }: HeldToken,
-): TokenProblem | null | Promise<TokenProblem | null> {
+): Promise<TokenProblem | null> {
   if (app.clock.now() >= expiresMs) return 'TOKEN_EXPIRED';
   if (!findTokenKey(app, project, kid)) return 'TOKEN_INVALID';
-  const cutOff = isCutOff(app, project._id, userId, id);
-  if (cutOff instanceof Promise) return cutOff.then((ended) => (ended ? 'TOKEN_INVALID' : null));
-  return cutOff ? 'TOKEN_INVALID' : null;
+  return endsToken(await readCutoffs(app, project._id), userId, id) ? 'TOKEN_INVALID' : null;
 }
 
 type TokenProblem = 'TOKEN_INVALID' | 'TOKEN_EXPIRED';

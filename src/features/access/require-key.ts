@@ -6,7 +6,7 @@ import { clientNetwork } from '../../http/requests/client-address.js';
 import { hashOfKey, isLiveKey, KEY_PREFIX, type Project, type ApiKey } from '../projects/project.js';
 import { CALLERS, type KeyOwner, projectStore } from '../projects/project-store.js';
 import { DEPTH_HEADER, type Bearer, type Caller, type RequestOrigin } from './caller.js';
-import { takeBearer } from './read-bearer.js';
+import { readBearer, takeBearer } from './read-bearer.js';
 
 /** The use of a key is noted at most this often. */
 const NOTE_USE_MS = 60_000;
@@ -63,7 +63,7 @@ function authenticateCaller(app: App, ctx: Context, value: string): Promise<void
   if (hash === null) throw unauthenticated('API_KEY_INVALID', MALFORMED);
   const known = app.cache.peek(CALLERS, hash);
   if (known) return admit(app, ctx, known);
-  return readKeyOwner(app, hash).then(async (owner) => void (await admit(app, ctx, owner)));
+  return readKeyOwner(app, hash).then((owner) => admit(app, ctx, owner) ?? undefined);
 }
 
 function admit(app: App, ctx: Context, owner: KeyOwner | null): Promise<void> | null {
@@ -71,14 +71,13 @@ function admit(app: App, ctx: Context, owner: KeyOwner | null): Promise<void> | 
     throw unauthenticated('API_KEY_INVALID', 'The API key is unknown, revoked or expired');
   }
   requireAdmittedOrigin(ctx, owner);
-  const bearer = takeBearer(app, ctx, owner.project);
-  if (!(bearer instanceof Promise)) {
+  const settle = (bearer: Bearer): void => {
     ctx.state.caller = callerFrom(ctx, owner, bearer);
-    return null;
-  }
-  return bearer.then((read) => {
-    ctx.state.caller = callerFrom(ctx, owner, read);
-  });
+  };
+  const bearer = takeBearer(app, ctx, owner.project);
+  if (bearer === undefined) return readBearer(app, owner.project, ctx.get('authorization')).then(settle);
+  settle(bearer);
+  return null;
 }
 
 /** Whose request it is. */

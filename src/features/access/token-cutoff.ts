@@ -1,4 +1,5 @@
 import { ObjectId } from 'bson';
+import { hexOf } from '../../platform/hex-of.js';
 import type { App } from '../../app.js';
 import { CLOCKS_DIFFER_MS } from '../../platform/time/clock.js';
 import { groupBy } from '../../platform/group-by.js';
@@ -26,7 +27,7 @@ export interface TokenCutoff {
 }
 
 /** The cutoffs of a project by user. */
-interface Cutoffs {
+export interface Cutoffs {
   byUser: Map<string, TokenCutoff[]>;
 }
 
@@ -51,7 +52,7 @@ export async function cutOffTokens(app: App, projectId: ObjectId, userId: string
     // Other processes may have signed by a clock that is ahead of ours.
     expiresAt: new Date(app.clock.now() + app.config.accessTokenTtlMs + CLOCKS_DIFFER_MS),
   });
-  app.cache.forget(CUTOFFS, projectId.toHexString());
+  app.cache.forget(CUTOFFS, hexOf(projectId));
 }
 
 /** True if the tokens of a user that were issued up to this moment have been ended. */
@@ -59,20 +60,18 @@ export async function hasCutoff(app: App, projectId: ObjectId, userId: string, b
   return (await cutoffStore(app).findOne({ projectId, userId, before: { $gte: before } })) !== null;
 }
 
-/**
- * True if a well-signed token has been ended. One short query per project and half second answers for all its users; a
- * request costs a map look-up.
- */
-export function isCutOff(app: App, projectId: ObjectId, userId: string, token: TokenId): boolean | Promise<boolean> {
-  const key = projectId.toHexString();
-  const known = app.cache.peek(CUTOFFS, key);
-  if (known) return endsToken(known, userId, token);
-  return app.cache
-    .read(CUTOFFS, key, () => loadCutoffs(app, projectId))
-    .then((cutoffs) => endsToken(cutoffs!, userId, token));
+/** The cutoffs of a project from this process's copies alone; undefined when they lack them. */
+export function peekCutoffs(app: App, projectId: ObjectId): Cutoffs | undefined {
+  return app.cache.peek(CUTOFFS, hexOf(projectId));
 }
 
-function endsToken({ byUser }: Cutoffs, userId: string, token: TokenId): boolean {
+/** One short query per project and half second answers for all its users; a request costs a map look-up. */
+export async function readCutoffs(app: App, projectId: ObjectId): Promise<Cutoffs> {
+  return (await app.cache.read(CUTOFFS, hexOf(projectId), () => loadCutoffs(app, projectId)))!;
+}
+
+/** True if a well-signed token has been ended. */
+export function endsToken({ byUser }: Cutoffs, userId: string, token: TokenId): boolean {
   const own = byUser.get(userId);
   if (!own) return false;
   return own.some(({ session, before, exceptSession }) =>

@@ -32,16 +32,21 @@ export function answerRoute(app: App, route: Route): Middleware {
   const answers = [route.answers].flat() as readonly Answer[];
   const handle = route.handle as (input: object) => unknown;
 
-  const run = async (ctx: RouteContext): Promise<void> => {
-    const giving = access.give?.(app, ctx);
-    const given = giving instanceof Promise ? await giving : giving;
+  const runWith = (ctx: RouteContext, given: object | undefined): Promise<void> | null => {
     const input = { app, ctx, params: ctx.params, query: readQuery(ctx), body: checkBody(ctx), ...given };
-    reply(ctx, answers, await handle(input));
+    const returned = handle(input);
+    if (returned instanceof Promise) return returned.then((value) => reply(ctx, answers, value));
+    reply(ctx, answers, returned);
+    return null;
   };
-  const around: (ctx: RouteContext) => Promise<unknown> = access.around
-    ? (ctx) => access.around!(app, ctx, () => run(ctx))
+  const run = (ctx: RouteContext): Promise<unknown> | null => {
+    const given = access.give?.(app, ctx);
+    return given instanceof Promise ? given.then((settled) => runWith(ctx, settled)) : runWith(ctx, given);
+  };
+  const around: (ctx: RouteContext) => Promise<unknown> | null = access.around
+    ? (ctx) => access.around!(app, ctx, async () => void (await run(ctx)))
     : run;
-  const answer = (ctx: RouteContext): Promise<unknown> => {
+  const answer = (ctx: RouteContext): Promise<unknown> | null => {
     const taking = take(ctx);
     return taking ? taking.then(() => around(ctx)).finally(() => detachBody(ctx)) : around(ctx);
   };

@@ -12,8 +12,10 @@ import type {
 import type {
   AppModified,
   AppTurn,
+  AskedPage,
   ChangeLogs,
   DataCollection,
+  DataDb,
   Exists,
   HeldSnapshot,
   MetDamage,
@@ -21,6 +23,7 @@ import type {
   ReadFields,
   RepairReport,
   Matcher,
+  FoundPage,
   Transaction,
   Transform,
   VerifyOptions,
@@ -117,6 +120,13 @@ export interface Database {
   listSnapshots(): HeldSnapshot[];
   /** Reads the embedded engine's whole file and describes the damage in words. MongoDB has `validate`. */
   verify(options: VerifyOptions): Promise<string[]>;
+  /**
+   * The stored bytes of the one document that a filter of equalities leads to by its `_id`, null when there is none;
+   * undefined where that cannot be said at once, as of a MongoDB: then `findOne` says it.
+   */
+  findPoint: DataDb['findPoint'];
+  /** A page with its total in the same way; what `find` and `countDocuments` say where it is undefined. */
+  findPage: DataDb['findPage'];
   /** From now on `listen` receives reads that examined more than 10,000 documents. */
   onLongRead(listen: (read: LongRead) => void): void;
   /** Runs a read of documents. Its time is measured where nothing else says how many it may have examined. */
@@ -128,6 +138,8 @@ export interface Database {
 
 /** A write among several, and the document before and after it. */
 export type {
+  AskedPage,
+  FoundPage,
   AppModified as WrittenStep,
   AppTurn as WriteTurn,
   Exists,
@@ -263,6 +275,8 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
     onLongRead: (listen) => {
       slowReads.listen = listen;
     },
+    findPoint: () => undefined,
+    findPage: () => undefined,
     timeRead: (read, run, isOver) => slowReads.time(read, run, isOver),
     async close() {
       slowReads.listen = null;
@@ -380,6 +394,8 @@ async function openEmbedded(config: Config): Promise<Database> {
       verify: (options) => engine.verify(options),
       stats: () => ({ ...engine.stats() }),
       onLongRead: (listen) => engine.onLongRead(listen),
+      findPoint: (name, filter) => db.findPoint(name, filter),
+      findPage: (name, asked) => db.findPage(name, asked),
       timeRead: (_read, run) => run(),
       close: () => {
         closed = true;

@@ -44,6 +44,9 @@ export function traceDatabase(db: Database, telemetry: Telemetry): Database {
   return {
     ...db,
     collection: (name, options) => trace(db.collection(name, options), name, null),
+    // A span is for a command.
+    findPoint: () => undefined,
+    findPage: () => undefined,
     transform: (name, ...given) => note(db.transform(name, ...given), name, 'transform', performance.now()),
     transformTogether: (turns) =>
       note(db.transformTogether(turns), turns[0]?.collection ?? '', 'transform', performance.now()),

@@ -12,11 +12,10 @@ export interface Verdict {
 }
 
 export interface RateLimiter {
-  /**
-   * Uses up one of the key's `rate.count` in the present window, if any is left. Answers without a promise whenever
-   * no other counter is needed.
-   */
-  consume(key: string, rate: Rate): Verdict | Promise<Verdict>;
+  /** Uses up one of the key's `rate.count` in the present window, if any is left. */
+  consume(key: string, rate: Rate): Promise<Verdict>;
+  /** The same at once; null, and nothing is used up, where another counter has to be asked. */
+  consumeNow(key: string, rate: Rate): Verdict | null;
   close(): Promise<void>;
 }
 
@@ -113,13 +112,19 @@ export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter
   const timer = setInterval(tick, TICK_MS);
   timer.unref();
 
+  const consumeNow = (key: string, rate: Rate): Verdict | null => {
+    const entry = windows.current(key, rate);
+    if (entry.waiting.length > 0) return null;
+    if (entry.spare > 0) return use(entry);
+    return entry.refusedUntilMs > clock.now() ? refusal(entry) : null;
+  };
+
   return {
-    consume(key, rate) {
+    consumeNow,
+    async consume(key, rate) {
+      const verdict = consumeNow(key, rate);
+      if (verdict) return verdict;
       const entry = windows.current(key, rate);
-      if (entry.waiting.length === 0) {
-        if (entry.spare > 0) return use(entry);
-        if (entry.refusedUntilMs > clock.now()) return refusal(entry);
-      }
       return new Promise((resolve, reject) => {
         entry.waiting.push({ resolve, reject });
         if (!entry.asking) void ask(key, entry, rate);
@@ -172,11 +177,13 @@ function openWindows(clock: Clock) {
 
 /** Limits by a counter in this process, which knows everything there is to know. */
 export function openLocalRateLimiter(counter: MemoryCounter): RateLimiter {
+  const consumeNow = (key: string, rate: Rate): Verdict => {
+    const { granted, left, resetMs } = counter.take(key, 1, rate);
+    return { allowed: granted > 0, limit: rate.count, left, resetMs };
+  };
   return {
-    consume(key, rate) {
-      const { granted, left, resetMs } = counter.take(key, 1, rate);
-      return { allowed: granted > 0, limit: rate.count, left, resetMs };
-    },
+    consumeNow,
+    consume: (key, rate) => Promise.resolve(consumeNow(key, rate)),
     close: () => counter.close(),
   };
 }

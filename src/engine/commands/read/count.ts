@@ -52,11 +52,23 @@ export function countMatching(
     if (kept !== null) return kept;
   }
   const view = new View(storage, 'count');
-  const countings = openCounts(storage, collection, query, counted, view, most);
-  for (const { plan, scan } of countings) {
-    if (scan !== null) leaveIfLong(pace, storage, collection, query, plan.exact ? null : plan);
-  }
+  const countings = openCounts(storage, collection, query, counted, view, most, pace);
   return countOn(countings, pace) ? difference(countings) : countSlowly(storage, collection, countings, view, pace);
+}
+
+/** How many documents a query without a sort finds; undefined when the turn is too short for that. */
+export function countNow(
+  storage: Storage,
+  collection: CollectionEntry,
+  query: Query,
+  filter: Doc,
+  pace: Pace,
+): number | undefined {
+  const kept = keptCount(storage, collection, query);
+  if (kept !== null) return kept;
+  const counted = { query: filter, collation: null };
+  const countings = openCounts(storage, collection, query, counted, new View(storage, 'count'), Infinity, pace);
+  return countOn(countings, pace) ? difference(countings) : undefined;
 }
 
 /** The first less the second, if there is one. */
@@ -75,10 +87,12 @@ function openCounts(
   { query: filter, collation }: { query: Doc; collation: Collation | null },
   view: View,
   most: number,
+  pace: Pace,
 ): Counting[] {
   const open = (one: Query, plan: Plan): Counting => {
     const kept = keptCount(storage, collection, one);
     if (kept !== null) return { plan, scan: null, most, found: kept };
+    leaveIfLong(pace, storage, collection, query, plan.exact ? null : plan);
     return { plan, scan: openCount({ storage, collection, plan, query: one, view, most }), most, found: 0 };
   };
   const planOf = (one: Query): Plan => countingPlan(planQuery(storage, collection, one, 0));

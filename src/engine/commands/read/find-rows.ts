@@ -88,6 +88,15 @@ export class FindRows implements RowSource {
     return this.readOn(batch) ? this.finishBatch(batch) : this.stream(batch);
   }
 
+  /** All rows, where they fit into one batch that is read before the turn is over; null otherwise. */
+  readNow(): Row[] | null {
+    const batch = this.openBatch(Infinity);
+    const rows = this.readOn(batch) ? this.finishBatch(batch) : null;
+    const isWhole = this.finished;
+    this.close();
+    return isWhole ? rows : null;
+  }
+
   close(): void {
     this.finished = true;
     this.leaveView();

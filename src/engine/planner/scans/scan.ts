@@ -385,7 +385,10 @@ function union(a: ReadonlySet<string>, b: ReadonlySet<string>): ReadonlySet<stri
 
 /** A copy of bytes that a later read would overwrite. */
 export function keep(bytes: Buffer): Buffer {
-  return Buffer.from(bytes.subarray(0, bytes.length));
+  const kept = Buffer.allocUnsafe(bytes.length);
+  // The length is set by who reads into these bytes: the array is longer.
+  kept.set(bytes.subarray(0, bytes.length));
+  return kept;
 }
 
 /** Counts the entries in the ranges of a plan without branches, up to `most`. */

@@ -13,6 +13,8 @@ import type {
   WithId,
 } from 'mongodb';
 
+import type { AskedPage, FoundPage } from '../../commands/read/page-read.js';
+
 /**
  * The part of the official driver's `FindCursor` and `AggregationCursor` that the engine offers. The driver's own
  * cursors fit it, so code written against it runs on both.
@@ -97,6 +99,16 @@ export type DataCollection<T extends Document = Document> = Pick<
 
 /** The part of the driver's `Db` that the engine offers. */
 export type DataDb = Pick<Db, 'databaseName' | 'command' | 'dropDatabase' | 'dropCollection' | 'stats'> & {
+  /**
+   * The BSON of the one document that a filter of plain equalities leads to by its `_id`, at once: null when there is
+   * none, undefined for any other filter.
+   */
+  findPoint(collection: string, filter: Document): Buffer | null | undefined;
+  /**
+   * A page of `find` as BSON with the count of all that the filter finds, at once and of one moment; undefined where a
+   * turn of the event loop is too short for it, or the documents have more bytes than asked for.
+   */
+  findPage(collection: string, asked: AskedPage): FoundPage | undefined;
   collection<T extends Document = Document>(name: string): DataCollection<T>;
   createCollection<T extends Document = Document>(name: string): Promise<DataCollection<T>>;
   collections(): Promise<DataCollection[]>;

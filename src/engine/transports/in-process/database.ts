@@ -2,6 +2,7 @@ import { type AppValueOptions, toApp } from '../../codec/app-values.js';
 import { type Doc, isDocument, RawDocument } from '../../codec/document.js';
 import { decodeDocument } from '../../codec/decode.js';
 import type { Core } from '../../commands/command.js';
+import type { AskedPage, FoundPage } from '../../commands/read/page-read.js';
 import { aggregateCursor, InProcessCollection } from './collection.js';
 import type { DataDb } from './contract.js';
 import { InProcessCursor } from './cursor.js';
@@ -21,6 +22,14 @@ class InProcessDb {
 
   collection(name: string): InProcessCollection {
     return new InProcessCollection(this.session, this.databaseName, name);
+  }
+
+  findPoint(collection: string, filter: object): Buffer | null | undefined {
+    return this.session.findPoint(collection, filter);
+  }
+
+  findPage(collection: string, asked: AskedPage): FoundPage | undefined {
+    return this.session.findPage(collection, asked);
   }
 
   async createCollection(name: string): Promise<InProcessCollection> {

@@ -2,6 +2,7 @@ import { type AppValueOptions, docFromApp, fromApp } from '../../codec/app-value
 import { type Doc, RawDocument } from '../../codec/document.js';
 import { encodeDocument } from '../../codec/encode.js';
 import type { Core } from '../../commands/command.js';
+import { pageRead, type AskedPage, type FoundPage } from '../../commands/read/page-read.js';
 import { pointRead } from '../../commands/read/point-read.js';
 import { runCommand } from '../../commands/index.js';
 import { readEqualities } from '../../query/match/equalities.js';
@@ -19,6 +20,8 @@ export interface CommandSession {
    * undefined for any other filter.
    */
   findPoint(collection: string, filter: object): Buffer | null | undefined;
+  /** `find` and `count` for a page in one, of the application's filter; undefined where it cannot be read at once. */
+  findPage(collection: string, asked: AskedPage): FoundPage | undefined;
   /** A value of the application in the engine's representation. */
   read(value: unknown): unknown;
   readDoc(value: object): Doc;
@@ -31,6 +34,8 @@ export interface CommandSession {
 /** A session that runs commands on one database and converts values by the options of the driver. */
 export function openCommandSession(core: Core, db: string, options: AppValueOptions): CommandSession {
   const call = { core, db };
+  const readFilter = (value: object): Doc =>
+    readEqualities(value) === null ? docFromApp(value, options) : (value as Doc);
   return {
     run(body, signal) {
       try {
@@ -47,9 +52,16 @@ export function openCommandSession(core: Core, db: string, options: AppValueOpti
         return refuse(error);
       }
     },
+    findPage(collection, asked) {
+      try {
+        return pageRead.run(call, collection, { ...asked, filter: readFilter(asked.filter) });
+      } catch (error) {
+        return refuse(error);
+      }
+    },
     read: (value) => fromApp(value, options),
     readDoc: (value) => docFromApp(value, options),
-    readFilter: (value) => (readEqualities(value) === null ? docFromApp(value, options) : (value as Doc)),
+    readFilter,
     encode: (doc, id) => new RawDocument(encodeDocument(doc, id, options.ignoreUndefined)),
   };
 }

@@ -5,40 +5,41 @@ import { documentsName, type Collection } from '../../collections/collection.js'
 import { findCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { ROLES, rolesOf, defaultUsersCollection, EMAIL_VERIFIED, USERS } from '../../collections/users-collection.js';
-import type { Caller } from '../caller.js';
+import type { Caller, Level } from '../caller.js';
 import { ownId, type CallerAttributes } from './compile-rule.js';
+
+/** readAttributes where the token says them all; undefined where the account has to be read for them. */
+export function peekAttributes({ bearer }: Caller, names: readonly string[]): CallerAttributes | undefined {
+  if (bearer.state !== 'user') return null;
+  return names.every((name) => name === SECOND_FACTOR) ? ownAttributes(bearer) : undefined;
+}
 
 /**
  * What rules know of the caller: the id, and of the account the attributes that they name. Read from the account each
- * time, so that what was taken from a user counts for the next request. A promise only when it takes time.
+ * time, so that what was taken from a user counts for the next request.
  */
-export function readAttributes(
-  app: App,
-  { bearer, project }: Caller,
-  names: readonly string[],
-): CallerAttributes | Promise<CallerAttributes> {
-  if (bearer.state !== 'user') return null;
-  // Of the token, not of the account: whether this session has a second factor.
-  const own = { ...ownId(bearer.userId), mfa: bearer.level === 2 };
-  const others = names.filter((name) => name !== 'mfa');
-  return others.length === 0 ? own : readAccount(app, project._id, bearer.userId, others, own);
-}
-
-async function readAccount(
-  app: App,
-  projectId: Caller['project']['_id'],
-  userId: string,
-  names: readonly string[],
-  own: CallerAttributes,
-): Promise<CallerAttributes> {
+export async function readAttributes(app: App, caller: Caller, given: readonly string[]): Promise<CallerAttributes> {
+  const known = peekAttributes(caller, given);
+  const { bearer, project } = caller;
+  if (known !== undefined || bearer.state !== 'user') return known ?? null;
+  const names = given.filter((name) => name !== SECOND_FACTOR);
+  const own = ownAttributes(bearer);
+  const projectId = project._id;
   const users = (await findCollection(app, projectId, USERS)) ?? defaultUsersCollection(projectId);
-  const id = findObjectId(userId);
+  const id = findObjectId(bearer.userId);
   const account =
     id &&
     (await app.db
       .collection(documentsName(defaultUsersCollection(projectId)))
       .findOne({ _id: id, isDeleted: false }, app.db.confirmedReads));
   return account && !isDisabled(account) ? { ...attributesOf(users, account, names), ...own } : own;
+}
+
+/** Of the token, not of the account: whether this session has a second factor. */
+const SECOND_FACTOR = 'mfa';
+
+function ownAttributes({ userId, level }: { userId: string; level?: Level }) {
+  return { ...ownId(userId), [SECOND_FACTOR]: level === 2 };
 }
 
 function isDisabled(account: Document): boolean {

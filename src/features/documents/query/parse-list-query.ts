@@ -153,7 +153,7 @@ const MAX_FIELDS = 100;
 
 /** Texts of lists that are remembered with a collection's record, which is read again twice a second. */
 const MAX_REMEMBERED = 256;
-const MAX_REMEMBERED_CHARACTERS = 256;
+export const MAX_REMEMBERED_CHARACTERS = 256;
 const remembered = new WeakMap<Collection, Map<string, ListQuery>>();
 
 /**

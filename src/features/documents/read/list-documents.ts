@@ -1,25 +1,33 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
-import { findVisibility, readAccess, type ReadAccess } from '../../access/access-rules.js';
+import type { AskedPage, FoundPage } from '../../../platform/database/database.js';
+import {
+  findVisibility,
+  peekFilter,
+  readAccess,
+  seesAll,
+  type AccessFilter,
+  type ReadAccess,
+} from '../../access/access-rules.js';
 import { type Caller, tenantOfCaller } from '../../access/caller.js';
 import type { FieldVisibility } from '../../access/rules/field-visibility.js';
-import type { Collection } from '../../collections/collection.js';
+import { documentsName, type Collection } from '../../collections/collection.js';
 import { peekCollection, requireCollection } from '../../collections/collection-store.js';
 import { openCursor, signCursor } from '../query/cursor.js';
 import { documentStore } from '../store/document-store.js';
 import { visibleDocuments } from '../store/document.js';
 import { allOf, keysetFilters } from '../query/keyset-filter.js';
-import { parseListQuery, type ListQuery } from '../query/parse-list-query.js';
+import { MAX_REMEMBERED_CHARACTERS, parseListQuery, type ListQuery } from '../query/parse-list-query.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import { redactRow, requireReadableNames } from '../reply/redact-fields.js';
-import { decodeStored } from '../reply/encode-document.js';
+import { decodeStored, writeDocuments } from '../reply/encode-document.js';
 import { listError } from '../reply/query-errors.js';
-import { readRows, readWithin, ReplySize } from '../reply/reply-size.js';
+import { readRows, readWithin, ReplySize, SMALL_REPLY_BYTES } from '../reply/reply-size.js';
 import { projectionOf, widest } from '../reply/select-fields.js';
 import { sortKeyOf } from '../query/sort-key.js';
 import { timeRead } from './time-read.js';
 import { wrapReply, type EncodedReply } from '../reply/encoded-reply.js';
-import { encodeStored, presentStored, type StoredDocuments } from './stored-documents.js';
+import { encodeStored, listEnvelope, presentStored, turnToEncode, type StoredDocuments } from './stored-documents.js';
 
 interface OffsetFigures {
   total: number;
@@ -51,6 +59,56 @@ export interface EncodedList {
   counted: boolean;
 }
 
+/** Lists that took longer than a turn, or were large. */
+const slow = new WeakSet<ListQuery>();
+
+/**
+ * encodeList, in the envelope, for what is asked for most: a page of whole documents, of which nothing has to be found
+ * out first, that is read within a turn of the event loop. Undefined for everything else.
+ */
+export function encodeListNow(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  rawQuery: string,
+): EncodedReply | Promise<EncodedReply> | undefined {
+  const collection = peekCollection(app, caller.project._id, collectionName);
+  if (!collection || rawQuery.length > MAX_REMEMBERED_CHARACTERS || !seesAll(collection, caller)) return undefined;
+  const readable = peekFilter(collection, caller, () => parseListQuery(rawQuery, collection).conditions);
+  if (readable === undefined) return undefined;
+  const query = parseListQuery(rawQuery, collection);
+  const { paging, limit, order: sort, meta } = query;
+  if (slow.has(query) || paging.mode === 'cursor' || paging.skip >= DEEP_SKIP) return undefined;
+  if (query.count || query.fields || query.populate.length > 0 || query.includeDeleted) return undefined;
+  const { page, skip } = paging;
+  const asked = { filter: filterOfList(readable, query), sort, skip, limit, mostBytes: SMALL_REPLY_BYTES };
+  const found = readPage(app, collection, asked);
+  if (!found) {
+    slow.add(query);
+    return undefined;
+  }
+  const { rows, total } = found;
+  const items: EncodedReply = { write: (out) => (writeDocuments(out, rows, meta), '') };
+  const reply = listEnvelope({ json: wrapList(items, { total, page, nextCursor: null, limit }), counted: false });
+  const pause = turnToEncode(
+    caller,
+    rows.reduce((bytes, { length }) => bytes + length, 0),
+  );
+  return pause ? pause.then(() => reply) : reply;
+}
+
+function readPage(app: App, collection: Collection, asked: AskedPage): FoundPage | undefined {
+  try {
+    return app.db.findPage(documentsName(collection), asked);
+  } catch (error) {
+    throw listError(error);
+  }
+}
+
+function wrapList(items: EncodedReply, figures: Figures): EncodedReply {
+  return wrapReply('{"items":', items, `,${JSON.stringify(figures).slice(1)}`);
+}
+
 /**
  * listDocuments for sending: documents go from the store to the reply without being decoded. 503 BUSY when too many
  * large replies are under way. Reading ends when `signal` aborts.
@@ -69,7 +127,7 @@ export async function encodeList(
       const { query, found } = await readList(app, caller, collectionName, rawQuery, { size, signal });
       if ('count' in found) return { json: JSON.stringify(found), counted: true };
       const items = await encodeStored(app, caller, found.items, query);
-      return { json: wrapReply('{"items":', items, `,${JSON.stringify(found.figures).slice(1)}`), counted: false };
+      return { json: wrapList(items, found.figures), counted: false };
     },
     signal,
   );
@@ -99,8 +157,7 @@ async function readList(
   rawQuery: string,
   { size = new ReplySize(), signal }: { size?: ReplySize; signal?: AbortSignal } = {},
 ): Promise<{ query: ListQuery; found: Found }> {
-  const opening = openReading(app, caller, collectionName, rawQuery, size, signal);
-  const reading = opening instanceof Promise ? await opening : opening;
+  const reading = await openReading(app, caller, collectionName, rawQuery, size, signal);
   try {
     return { query: reading.query, found: await read(reading) };
   } catch (error) {
@@ -108,46 +165,30 @@ async function readList(
   }
 }
 
-/** A promise only when it takes time. */
-function openReading(
+async function openReading(
   app: App,
   caller: Caller,
   collectionName: string,
   rawQuery: string,
   size: ReplySize,
   signal: AbortSignal | undefined,
-): Promise<Reading> | Reading {
-  const projectId = caller.project._id;
-  const open = (collection: Collection): Promise<Reading> | Reading => {
-    let parsed: ListQuery | null = null;
-    const parse = (): ListQuery => (parsed ??= parseListQuery(rawQuery, collection));
-    const reading = readAccess(app, collection, caller, { conditions: () => parse().conditions });
-    return reading instanceof Promise
-      ? reading.then((access) => openWith(collection, access, parse()))
-      : openWith(collection, reading, parse());
-  };
-  const openWith = (collection: Collection, active: ReadAccess, query: ListQuery): Promise<Reading> | Reading => {
-    const timeMs = timeFor(query, app.config.queryTimeoutMs);
-    const finding = findVisibility(app, collection, caller);
-    const showing = (
-      { filter: readable, shape }: ReadAccess,
-      visible: Document,
-      visibility: FieldVisibility | null,
-    ): Reading => {
-      requireReadableNames(visibility, query);
-      const filter = allOf([...(readable ? [readable] : []), visible, ...query.conditions]);
-      return { app, collection, query, shape, visibility, filter, timeMs, size, signal };
-    };
-    const scope = { trash: true, conditions: () => query.conditions };
-    const access = query.includeDeleted ? readAccess(app, collection, caller, scope) : active;
-    const visible = visibleDocuments(query.includeDeleted);
-    if (!(access instanceof Promise) && !(finding instanceof Promise)) {
-      return showing(access, visible, finding);
-    }
-    return Promise.all([access, finding]).then(([readable, visibility]) => showing(readable, visible, visibility));
-  };
-  const known = peekCollection(app, projectId, collectionName);
-  return known ? open(known) : requireCollection(app, projectId, collectionName).then(open);
+): Promise<Reading> {
+  const collection = await requireCollection(app, caller.project._id, collectionName);
+  let parsed: ListQuery | null = null;
+  const parse = (): ListQuery => (parsed ??= parseListQuery(rawQuery, collection));
+  const active = await readAccess(app, collection, caller, { conditions: () => parse().conditions });
+  const query = parse();
+  const visibility = await findVisibility(app, collection, caller);
+  const scope = { trash: true, conditions: () => query.conditions };
+  const access = query.includeDeleted ? await readAccess(app, collection, caller, scope) : active;
+  requireReadableNames(visibility, query);
+  const filter = filterOfList(access.filter, query);
+  const timeMs = timeFor(query, app.config.queryTimeoutMs);
+  return { app, collection, query, shape: access.shape, visibility, filter, timeMs, size, signal };
+}
+
+function filterOfList(readable: AccessFilter, { includeDeleted, conditions }: ListQuery): Document {
+  return allOf([...(readable ? [readable] : []), visibleDocuments(includeDeleted), ...conditions]);
 }
 
 /** How listDocuments reads the page that the query asks for; it throws the same errors. Ends when `signal` aborts. */

@@ -1,4 +1,5 @@
 import type { App } from '../../../app.js';
+import { hexOf } from '../../../platform/hex-of.js';
 import { estimateReply } from '../../../http/admission/weights.js';
 import type { Tenant } from '../../../fair-limiter.js';
 import { ownTurn, turn } from '../../../scheduler.js';
@@ -26,7 +27,7 @@ export interface StoredDocuments {
 const TURN_BYTES = 256 * 1024;
 
 /** What has been read is not refused any more. */
-const tenantOfReply = ({ project }: Caller): Tenant => ({ project: project._id.toHexString(), address: '' });
+const tenantOfReply = ({ project }: Caller): Tenant => ({ project: hexOf(project._id), address: '' });
 
 /** The documents as objects, populated. */
 export async function presentStored(
@@ -50,6 +51,11 @@ export async function presentStored(
   return documents;
 }
 
+/** To be awaited, if there is something to, before documents of so many bytes are encoded. */
+export function turnToEncode(caller: Caller, bytes: number): Promise<void> | void {
+  return turn(estimateReply(Math.min(bytes, TURN_BYTES)), tenantOfReply(caller), 'reply');
+}
+
 /** The JSON array of the documents, without decoding them unless something has to be put into them. */
 export async function encodeStored(
   app: App,
@@ -59,7 +65,7 @@ export async function encodeStored(
 ): Promise<EncodedReply> {
   const { rows, selected, size } = stored;
   const release = (): void => size.release();
-  const pause = turn(estimateReply(Math.min(size.bytes, TURN_BYTES)), tenantOfReply(caller), 'reply');
+  const pause = turnToEncode(caller, size.bytes);
   if (pause) await pause;
   if (selected === null && query.populate.length === 0) {
     if (!size.isLarge) return { write: (out) => (writeDocuments(out, rows, query.meta), '') };

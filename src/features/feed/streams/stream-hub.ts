@@ -268,8 +268,7 @@ class StreamHub {
       } else if (stream.origin !== null && !admitsOrigin(owner.project.allowedDomains, stream.origin)) {
         stream.end({ code: 'ORIGIN_NOT_ALLOWED' });
       } else if (bearer.state === 'user' && bearer.token) {
-        const code = judgeHeldToken(this.app, owner.project, bearer.userId, bearer.token);
-        const problem = code instanceof Promise ? await code : code;
+        const problem = await judgeHeldToken(this.app, owner.project, bearer.userId, bearer.token);
         if (problem) stream.end({ code: problem });
         else for (const follower of followers) await follower.renewRights();
       }

@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import type { App } from '../../../app.js';
+import { hexOf } from '../../../platform/hex-of.js';
 import type { Observer } from '../../../http/answer-requests.js';
 import { clientNetwork } from '../../../http/requests/client-address.js';
 import { matchedRoute } from '../../../http/routes/mount-routes.js';
@@ -101,8 +102,8 @@ export function noteRequests(app: App): Observer {
 }
 
 /** True for a 5xx and for requests that were slow without being asked to wait. */
-function isToKeep({ query, response }: Context, { status, ms }: SeenRequest): boolean {
-  return status >= 500 || (ms >= SLOW_MS && query.wait === undefined && response.type !== 'text/event-stream');
+function isToKeep(ctx: Context, { status, ms }: SeenRequest): boolean {
+  return status >= 500 || (ms >= SLOW_MS && ctx.query.wait === undefined && ctx.response.type !== 'text/event-stream');
 }
 
 function describe(ctx: Context, atMs: number, ms: number): SeenRequest {
@@ -118,10 +119,10 @@ function describe(ctx: Context, atMs: number, ms: number): SeenRequest {
     requestId,
     method: ctx.req.method!,
     route: matchedRoute(ctx) ?? null,
-    path: copyOf(ctx.path),
+    path: ctx.req.url!.length > MAX_PATH_CHARACTERS ? copyOf(ctx.path) : ctx.path,
     status: ctx.res.statusCode,
     ms: Math.round(ms * 10) / 10,
-    project: caller?.project._id.toHexString() ?? (operator && params?.projectId ? copyOf(params.projectId) : null),
+    project: caller ? hexOf(caller.project._id) : operator && params?.projectId ? copyOf(params.projectId) : null,
     by: caller ? `${caller.key.type} key` : operator ? 'operator' : 'nobody',
     user: bearer && 'userId' in bearer ? bearer.userId : null,
     network: clientNetwork(ctx.ip),
