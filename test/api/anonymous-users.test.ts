@@ -5,7 +5,6 @@ import { removeAnonymousUsersJob } from '../world/jobs.js';
 import { changeProject, setSocialProvider } from '../world/projects.js';
 import { buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp } from '../helpers/open-test-app.js';
 import { openSocialIssuer } from '../helpers/social-issuer.js';
 import { openAuthenticator } from '../helpers/soft-authenticator.js';
 import { use, useTestApp } from '../helpers/use.js';
@@ -89,14 +88,13 @@ describe('POST /api/userAuth/signup/anonymous', () => {
   it('is off until the project switches it on, and has a limit of its own', async () => {
     const other = openUserClient(test, (await buildProject(test.app)).publishable);
     expect(codeOf(await other.post('/signup/anonymous'))).toBe('403 ANONYMOUS_OFF');
-    const limited = await openTestApp({ settings: { BSVC_ANONYMOUS_RATE_LIMIT: '2/15m' } });
+    const limited = await useTestApp({ settings: { BSVC_ANONYMOUS_RATE_LIMIT: '2/15m' } });
     const made = await buildProject(limited.app);
     await changeProject(limited.app, made.project, { signIn: { anonymous: true } });
     const guests = openUserClient(limited, made.publishable);
     const seen = [];
     for (let each = 0; each < 3; each++) seen.push(codeOf(await guests.post('/signup/anonymous')));
     expect(seen).toEqual(['201 ', '201 ', '429 RATE_LIMITED']);
-    await limited.close();
   });
 });
 

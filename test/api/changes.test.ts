@@ -10,6 +10,7 @@ import { signAccessToken } from '../world/users.js';
 import { hintOf } from '../../src/features/changes/change-log.js';
 import { appendChanges } from '../../src/features/changes/outbox-log.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { openDataClient, serverOf } from '../helpers/data-client.js';
 import { eventually } from '../helpers/eventually.js';
 import { openFollower, type FeedFollower } from '../helpers/feed-follower.js';
 import { useTestApp } from '../helpers/use.js';
@@ -40,10 +41,7 @@ async function buildFollowed(rls: Collection['rls'] = null): Promise<Collection>
 
 const PRIVATE = { mode: 'private' as const, ownerField: 'userId' };
 
-function send(method: 'get' | 'post' | 'put' | 'patch' | 'delete', path: string, body?: object) {
-  const request = supertest(test.server)[method](`/api/data/${path}`).set(secret());
-  return body === undefined ? request : request.send(body);
-}
+const send = openDataClient(test, serverOf(owner));
 
 async function insert(name: string, document: object): Promise<string> {
   const response = await send('post', name, document);

@@ -1,4 +1,3 @@
-import request from 'supertest';
 import { describe, expect, it } from 'vitest';
 import {
   checkStoredDocuments,
@@ -9,6 +8,7 @@ import {
   writeUnique,
 } from '../world/collections.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
+import { openDataClient, serverOf } from '../helpers/data-client.js';
 import { useTestApp } from '../helpers/use.js';
 
 const FIELDS = ['staff:String!', 'at:String!', 'status:String=booked', 'paid:Boolean', 'tags:Array(String)'].map(
@@ -21,8 +21,7 @@ const test = await useTestApp();
 const owner = await buildProject(test.app);
 const { name } = await buildCollection(test.app, owner.project, { fields: FIELDS, uniques: [BOOKED] });
 
-const send = (method: 'post' | 'patch', path: string, body: object) =>
-  request(test.server)[method](`/api/data/${path}`).set('x-api-key', owner.secret).send(body);
+const send = openDataClient(test, serverOf(owner));
 const idOf = (reply: { body: unknown }): string => (reply.body as { _id: string })._id;
 
 describe('a unique with a condition', () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type Collection, editCollection, parseFieldSpec } from '../world/collections.js';
 import { importDocuments } from '../world/documents.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
+import { openDataClient, serverOf } from '../helpers/data-client.js';
 import { searchConstraints } from '../helpers/search-constraints.js';
 import { useTestApp } from '../helpers/use.js';
 
@@ -12,8 +13,7 @@ const owner = await buildProject(test.app);
 let made = 0;
 const build = (...specs: string[]): Promise<Collection> =>
   buildCollection(test.app, owner.project, { name: `held${++made}`, fields: specs.map(parseFieldSpec) });
-const send = (method: 'post' | 'patch', path: string, body: object) =>
-  request(test.server)[method](`/api/data/${path}`).set('x-api-key', owner.secret).send(body);
+const send = openDataClient(test, serverOf(owner));
 
 interface Refusal {
   message: string;

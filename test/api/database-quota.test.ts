@@ -5,10 +5,10 @@ import { importDocuments, purgeTrash, removeExpiredDocuments } from '../world/do
 import { projectStore } from '../world/stored.js';
 import { MAX_USER_BYTES } from '../../src/features/users/accounts/insert-user.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { openDataClient, serverOf } from '../helpers/data-client.js';
 import { eventually } from '../helpers/eventually.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';
-import { openTestApp } from '../helpers/open-test-app.js';
 import { useTestApp } from '../helpers/use.js';
 import { bearer, buildEmail, openUserClient, PASSWORD } from '../helpers/user-client.js';
 
@@ -20,8 +20,7 @@ const shop = await buildProject(test.app);
 await projectStore(test.app).updateOne({ _id: shop.project._id }, { $set: { limits: { database: LIMIT } } });
 const items = await buildCollection(test.app, shop.project, { name: 'items' });
 
-const send = (method: 'post' | 'patch' | 'put' | 'delete', path: string, body?: object): request.Test =>
-  request(test.server)[method](`/api/data/${path}`).set('x-api-key', shop.secret).send(body);
+const send = openDataClient(test, serverOf(shop));
 
 const FULL = {
   code: 'QUOTA_EXCEEDED',
@@ -90,36 +89,32 @@ describe('the database limit of a plan', () => {
 
   it.each([true, false])('has room again once documents have expired for good: %s', async (permanent) => {
     const clock = createFakeClock();
-    const own = await openTestApp({ clock });
-    try {
-      const { project, secret } = await buildProject(own.app);
-      await projectStore(own.app).updateOne({ _id: project._id }, { $set: { limits: { database: LIMIT } } });
-      const fields = ['text:String', 'until:Date'].map(parseFieldSpec);
-      const { name } = await buildCollection(own.app, project, { fields, expire: { field: 'until', permanent } });
-      const until = new Date(clock.now() + 1000).toISOString();
-      const insert = async (): Promise<number> =>
-        (
-          await request(own.server)
-            .post(`/api/data/${name}`)
-            .set('x-api-key', secret)
-            .send({ ...DOCUMENT, until })
-        ).status;
-      while ((await insert()) === 201);
-      clock.advance(2000);
-      expect(await insert()).toBe(403);
-      expect(await removeExpiredDocuments(own.app)).toBeGreaterThan(0);
-      if (!permanent) {
-        // What is in the trash counts.
-        clock.advance(60_000);
-        expect(await insert()).toBe(403);
-        clock.advance(31 * 86_400_000);
-        expect(await purgeTrash(own.app)).toBeGreaterThan(0);
-      }
+    const own = await useTestApp({ clock });
+    const { project, secret } = await buildProject(own.app);
+    await projectStore(own.app).updateOne({ _id: project._id }, { $set: { limits: { database: LIMIT } } });
+    const fields = ['text:String', 'until:Date'].map(parseFieldSpec);
+    const { name } = await buildCollection(own.app, project, { fields, expire: { field: 'until', permanent } });
+    const until = new Date(clock.now() + 1000).toISOString();
+    const insert = async (): Promise<number> =>
+      (
+        await request(own.server)
+          .post(`/api/data/${name}`)
+          .set('x-api-key', secret)
+          .send({ ...DOCUMENT, until })
+      ).status;
+    while ((await insert()) === 201);
+    clock.advance(2000);
+    expect(await insert()).toBe(403);
+    expect(await removeExpiredDocuments(own.app)).toBeGreaterThan(0);
+    if (!permanent) {
+      // What is in the trash counts.
       clock.advance(60_000);
-      await eventually('there is room again', async () => (await insert()) === 201);
-    } finally {
-      await own.close();
+      expect(await insert()).toBe(403);
+      clock.advance(31 * 86_400_000);
+      expect(await purgeTrash(own.app)).toBeGreaterThan(0);
     }
+    clock.advance(60_000);
+    await eventually('there is room again', async () => (await insert()) === 201);
   });
 
   it('counts users like documents, and lets those of a full project be changed, ended and removed', async () => {

@@ -1,7 +1,6 @@
 import request from 'supertest';
 import { describe, expect, it } from 'vitest';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
-import { openTestApp } from '../helpers/open-test-app.js';
 import { useTestApp } from '../helpers/use.js';
 
 const test = await useTestApp();
@@ -123,7 +122,7 @@ describe('GET /api/schemas/:collectionName', () => {
 
 describe('a rate limit', () => {
   it('names its setting in the refusal and once in the log; reading the documentation does not count', async () => {
-    const limited = await openTestApp({ settings: { BSVC_RATE_LIMIT: '3/15m', BSVC_AUTH_RATE_LIMIT: 'off' } });
+    const limited = await useTestApp({ settings: { BSVC_RATE_LIMIT: '3/15m', BSVC_AUTH_RATE_LIMIT: 'off' } });
     const get = (path: string) => request(limited.server).get(path);
     for (let at = 0; at < 5; at++) {
       for (const path of ['/', '/api/docs', '/api/docs/page.css', '/api/openapi.json']) await get(path).expect(200);
@@ -137,7 +136,6 @@ describe('a rate limit', () => {
       });
     }
     expect(limited.logLines.filter((line) => line.includes('BSVC_RATE_LIMIT'))).toHaveLength(1);
-    await limited.close();
   });
 });
 

@@ -6,7 +6,6 @@ import { describe, expect, it } from 'vitest';
 import { setMailSettings } from '../world/projects.js';
 import { type MailStatus, mailLogStore } from '../world/stored.js';
 import { buildProject } from '../helpers/build-project.js';
-import { openTestApp } from '../helpers/open-test-app.js';
 import { useTestApp } from '../helpers/use.js';
 
 const SECRET = `whsec_${Buffer.from('the secret of the service, 32 by').toString('base64')}`;
@@ -154,7 +153,7 @@ describe('POST /api/mail/webhook', () => {
   });
 
   it('without a secret answers 200, says that it ignored the event, and processes nothing', async () => {
-    const silent = await openTestApp();
+    const silent = await useTestApp();
     const reply = await request(silent.server)
       .post('/api/mail/webhook')
       .send({ type: 'email.bounced', data: { email_id: 'x' } });
@@ -162,7 +161,6 @@ describe('POST /api/mail/webhook', () => {
       200,
       { success: true, message: 'Webhook ignored: the webhook secret is not configured' },
     ]);
-    await silent.close();
   });
 
   it('verifies a project’s own events with the project’s secret, and touches that project’s logs only', async () => {

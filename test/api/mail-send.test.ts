@@ -10,7 +10,6 @@ import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { slotsUsed } from '../helpers/mail-quota.js';
 import { startMailProviderDouble } from '../helpers/mail-provider-double.js';
-import { openTestApp } from '../helpers/open-test-app.js';
 import { use, useTestApp } from '../helpers/use.js';
 
 let owner: TestProject;
@@ -269,7 +268,7 @@ describe('what the provider’s answer does to log and slot', () => {
 
   it('sends one mail when the provider accepted it but the answer was lost', async () => {
     const clock = createFakeClock();
-    const later = await openTestApp({
+    const later = await useTestApp({
       clock,
       settings: { RESEND_API_KEY: 're_platform', RESEND_BASE_URL: provider.url, BSVC_MAIL_FROM: 'a@b.co' },
     });
@@ -284,7 +283,6 @@ describe('what the provider’s answer does to log and slot', () => {
     await drainJobs(later.app);
     expect(provider.accepted.filter((one) => one.subject === 'only once')).toHaveLength(1);
     expect(await mailLogStore(later.app).findOne({ projectId: project.project._id })).toMatchObject({ status: 'sent' });
-    await later.close();
   });
 });
 
@@ -292,7 +290,7 @@ describe('a worker that dies between the provider’s acceptance and its own not
   it('is followed by another that makes no second mail of it', async () => {
     const clock = createFakeClock();
     const double = await startMailProviderDouble();
-    const other = await openTestApp({
+    const other = await useTestApp({
       clock,
       settings: { RESEND_API_KEY: 're_platform', RESEND_BASE_URL: double.url, BSVC_MAIL_FROM: 'a@b.co' },
     });
@@ -316,7 +314,6 @@ describe('a worker that dies between the provider’s acceptance and its own not
     await double.close();
     await stuck;
     expect(await mailLogStore(other.app).findOne({ projectId: project.project._id })).toMatchObject({ status: 'sent' });
-    await other.close();
   });
 });
 
@@ -428,7 +425,7 @@ describe('POST /api/mail/send-batch', () => {
   });
 
   it('goes before what is queued, and answers 429 at once when the provider asked for a long pause', async () => {
-    const paced = await openTestApp({
+    const paced = await useTestApp({
       settings: { RESEND_API_KEY: 're_paced', RESEND_BASE_URL: provider.url, BSVC_MAIL_FROM: 'a@b.test' },
     });
     const { project, secret } = await buildProject(paced.app);
@@ -440,7 +437,6 @@ describe('POST /api/mail/send-batch', () => {
     expect([refused.status, refused.body.code]).toEqual([429, 'RATE_LIMITED']);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(500);
     expect(await slotsUsed(paced.app, project)).toBe(2);
-    await paced.close();
   });
 
   it('answers 429 and sends nothing when not all items fit the quota', async () => {
@@ -506,7 +502,7 @@ describe('GET /api/mail/logs', () => {
 
 describe('the default provider', () => {
   it('works before any sender is set', async () => {
-    const plain = await openTestApp();
+    const plain = await useTestApp();
     const project = await buildProject(plain.app, 'Corner shop');
     const reply = await request(plain.server)
       .post('/api/mail/send')
@@ -515,11 +511,10 @@ describe('the default provider', () => {
     expect(reply.status).toBe(200);
     await drainJobs(plain.app);
     expect(await listOutbox(plain.app)).toMatchObject([{ from: 'Corner shop <no-reply@localhost>' }]);
-    await plain.close();
   });
 
   it('answers each item of a batch, in order, however many there are', async () => {
-    const plain = await openTestApp({ settings: { BSVC_MAIL_FROM: 'a@b.co' } });
+    const plain = await useTestApp({ settings: { BSVC_MAIL_FROM: 'a@b.co' } });
     const project = await buildProject(plain.app);
     const items = Array.from({ length: 12 }, (_, at) => mail({ subject: `mail ${at}` }));
     const reply = await request(plain.server).post('/api/mail/send-batch').set('x-api-key', project.secret).send(items);
@@ -531,19 +526,17 @@ describe('the default provider', () => {
     expect(subjects.sort()).toEqual(items.map((_, at) => `mail ${at}`).sort());
     expect(new Set(logs.map(({ status }) => status))).toEqual(new Set(['sent']));
     expect(await slotsUsed(plain.app, project.project)).toBe(12);
-    await plain.close();
   });
 
   it('asks for a sender once mails really leave', async () => {
-    const real = await openTestApp({ settings: { RESEND_API_KEY: 're_platform', RESEND_BASE_URL: provider.url } });
+    const real = await useTestApp({ settings: { RESEND_API_KEY: 're_platform', RESEND_BASE_URL: provider.url } });
     const project = await buildProject(real.app);
     const reply = await request(real.server).post('/api/mail/send').set('x-api-key', project.secret).send(mail());
     expect([reply.status, reply.body.message]).toEqual([400, expect.stringContaining('There is no sender')]);
-    await real.close();
   });
 
   it('keeps mails in the outbox, encrypted in the database', async () => {
-    const plain = await openTestApp({ settings: { BSVC_MAIL_FROM: 'a@b.co' } });
+    const plain = await useTestApp({ settings: { BSVC_MAIL_FROM: 'a@b.co' } });
     const project = await buildProject(plain.app);
     await request(plain.server)
       .post('/api/mail/send')
@@ -556,6 +549,5 @@ describe('the default provider', () => {
     for (const name of ['mail_outbox', 'mail_logs', 'jobs']) {
       expect(JSON.stringify(await plain.app.db.collection(name).find({}).toArray())).not.toContain('a private word');
     }
-    await plain.close();
   });
 });

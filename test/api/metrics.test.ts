@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
-import { openTestApp } from '../helpers/open-test-app.js';
 import { useTestApp } from '../helpers/use.js';
 
 const TOKEN = 'admin-token-for-metrics';
@@ -35,9 +34,8 @@ describe('GET /metrics', () => {
   });
 
   it('is 404 where no admin token is set', async () => {
-    const other = await openTestApp();
+    const other = await useTestApp();
     expect((await fetch(`${other.url}/metrics`)).status).toBe(404);
-    await other.close();
   });
 
   it('counts requests and their time by route, method and status', async () => {

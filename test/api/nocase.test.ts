@@ -15,6 +15,7 @@ import { foldDocumentsJob } from '../../src/features/collections/fold-documents.
 import { requireNoViolations } from '../../src/features/collections/stored-violations.js';
 import { readNewDocument } from '../../src/features/documents/write/new-document.js';
 import { buildCollection, buildProject, placeDocuments, storedDocuments } from '../helpers/build-project.js';
+import { openDataClient, serverOf } from '../helpers/data-client.js';
 import { openFollower } from '../helpers/feed-follower.js';
 import { runs } from '../helpers/runs.js';
 import { useTestApp } from '../helpers/use.js';
@@ -24,10 +25,7 @@ const owner = await buildProject(test.app);
 
 const build = (specs: string[], more: object = {}): Promise<Collection> =>
   buildCollection(test.app, owner.project, { fields: specs.map(parseFieldSpec), ...more });
-const send = (method: 'get' | 'post' | 'put' | 'patch' | 'delete', path: string, body?: object) => {
-  const asked = request(test.server)[method](`/api/data/${path}`).set('x-api-key', owner.secret);
-  return body === undefined ? asked : asked.send(body);
-};
+const send = openDataClient(test, serverOf(owner));
 const edit = (collection: Collection, change: CollectionEdit): Promise<Collection> =>
   editCollection(test.app, owner.project._id, collection.name, change);
 

@@ -4,7 +4,6 @@ import { listActs } from '../world/operators.js';
 import { updateProject } from '../world/projects.js';
 import { buildProject } from '../helpers/build-project.js';
 import { buildOperator } from '../helpers/operator-client.js';
-import { openTestApp } from '../helpers/open-test-app.js';
 import { useTestApp } from '../helpers/use.js';
 
 let path: string;
@@ -197,15 +196,11 @@ describe('POST /api/projects/:projectId/rotate-tokens and /mail/test', () => {
     await updateProject(test.app, path.split('/').at(-1)!, { limits: { mail: 0 } });
     const unpaid = await call('post', `${path}/mail/test`, { to: 'me@shop.test' }).expect(429);
     expect(unpaid.body).toMatchObject({ code: 'MAIL_QUOTA_EXCEEDED' });
-    const other = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', RESEND_API_KEY: 're_no_sender' } });
-    try {
-      const { project } = await buildProject(other.app);
-      const { call: ask } = await buildOperator(other);
-      const to = { to: 'me@shop.test' };
-      const nameless = await ask('post', `/api/projects/${project._id.toHexString()}/mail/test`, to).expect(400);
-      expect(nameless.body).toMatchObject({ code: 'SENDER_MISSING' });
-    } finally {
-      await other.close();
-    }
+    const other = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4', RESEND_API_KEY: 're_no_sender' } });
+    const { project } = await buildProject(other.app);
+    const { call: ask } = await buildOperator(other);
+    const to = { to: 'me@shop.test' };
+    const nameless = await ask('post', `/api/projects/${project._id.toHexString()}/mail/test`, to).expect(400);
+    expect(nameless.body).toMatchObject({ code: 'SENDER_MISSING' });
   });
 });

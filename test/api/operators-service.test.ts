@@ -6,9 +6,8 @@ import { sendTestMail } from '../world/projects.js';
 import { findKeptRequests, storeKeptRequests } from '../../src/features/series/requests/recent-requests.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { buildOperator, openOperatorClient } from '../helpers/operator-client.js';
-import { openTestApp } from '../helpers/open-test-app.js';
 import { openTempDir } from '../helpers/temp-dir.js';
-import { useTestApp } from '../helpers/use.js';
+import { use, useTestApp } from '../helpers/use.js';
 
 const SECRET = 'an-admin-token-that-nobody-sees';
 
@@ -104,34 +103,30 @@ describe('requests that failed or were slow', () => {
   it('are kept for seven days, ten thousand at most, whichever process answered them', async () => {
     let nowMs = Date.now();
     const clock = { now: () => nowMs };
-    const own = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-    try {
-      const { call } = await buildOperator(own);
-      const list = async (query = '') =>
-        dataOf<{ items: { path: string; status: number }[] }>(
-          await call('get', `/api/admin/requests?kept=true${query}`).expect(200),
-        ).items.map(({ path, status }) => `${status} ${path}`);
-      own.app.db.ping = () => Promise.reject(new Error('away'));
-      await fetch(`${own.url}/api/health/ready`);
-      await fetch(`${own.url}/nothing`);
-      await storeKeptRequests(own.app);
-      expect(await list()).toEqual(['503 /api/health/ready']);
-      expect(await list('&status=4')).toEqual([]);
+    const own = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
+    const { call } = await buildOperator(own);
+    const list = async (query = '') =>
+      dataOf<{ items: { path: string; status: number }[] }>(
+        await call('get', `/api/admin/requests?kept=true${query}`).expect(200),
+      ).items.map(({ path, status }) => `${status} ${path}`);
+    own.app.db.ping = () => Promise.reject(new Error('away'));
+    await fetch(`${own.url}/api/health/ready`);
+    await fetch(`${own.url}/nothing`);
+    await storeKeptRequests(own.app);
+    expect(await list()).toEqual(['503 /api/health/ready']);
+    expect(await list('&status=4')).toEqual([]);
 
-      nowMs += 8 * 86_400_000;
-      expect(await findKeptRequests(own.app, { limit: 10 })).toEqual([]);
-      await fetch(`${own.url}/api/health/ready?again`);
-      await storeKeptRequests(own.app);
-      expect(await own.app.db.collection('kept_requests').countDocuments({})).toBe(1);
+    nowMs += 8 * 86_400_000;
+    expect(await findKeptRequests(own.app, { limit: 10 })).toEqual([]);
+    await fetch(`${own.url}/api/health/ready?again`);
+    await storeKeptRequests(own.app);
+    expect(await own.app.db.collection('kept_requests').countDocuments({})).toBe(1);
 
-      const many = Array.from({ length: 10_005 }, (_, n) => ({ _id: new Date(nowMs - 60_000 + n).toISOString() }));
-      await own.app.db.collection('kept_requests').insertMany(many as never);
-      await fetch(`${own.url}/api/health/ready?third`);
-      await storeKeptRequests(own.app);
-      expect(await own.app.db.collection('kept_requests').countDocuments({})).toBe(10_000);
-    } finally {
-      await own.close();
-    }
+    const many = Array.from({ length: 10_005 }, (_, n) => ({ _id: new Date(nowMs - 60_000 + n).toISOString() }));
+    await own.app.db.collection('kept_requests').insertMany(many as never);
+    await fetch(`${own.url}/api/health/ready?third`);
+    await storeKeptRequests(own.app);
+    expect(await own.app.db.collection('kept_requests').countDocuments({})).toBe(10_000);
   });
 });
 
@@ -167,61 +162,52 @@ describe('kept backups', () => {
       BSVC_BACKUP_TO: 's3://kept/here',
       BSVC_S3_URL: 's3+http://id:hidden-secret@127.0.0.1:1',
     };
-    const away = await openTestApp({ settings });
-    try {
-      const { call } = await buildOperator(away);
-      const answer = await call('get', '/api/admin/backups').expect(200);
-      expect(dataOf(answer)).toMatchObject({ place: 's3://kept/here', isLate: true, items: [] });
-      expect(dataOf<{ problem: string }>(answer).problem).toMatch(/^s3:\/\/kept\/here cannot be listed: /);
-      expect(JSON.stringify(answer.body)).not.toContain('hidden-secret');
-    } finally {
-      await away.close();
-    }
+    const away = await useTestApp({ settings });
+    const { call } = await buildOperator(away);
+    const answer = await call('get', '/api/admin/backups').expect(200);
+    expect(dataOf(answer)).toMatchObject({ place: 's3://kept/here', isLate: true, items: [] });
+    expect(dataOf<{ problem: string }>(answer).problem).toMatch(/^s3:\/\/kept\/here cannot be listed: /);
+    expect(JSON.stringify(answer.body)).not.toContain('hidden-secret');
   });
 
   it('are downloaded encrypted, read back when asked, and called damaged when they are', async () => {
-    const dir = await openTempDir();
-    const kept = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_BACKUP_TO: dir.path } });
-    try {
-      const { call } = await buildOperator(kept);
-      const viewer = await buildOperator(kept, 'viewer');
-      const base = '/api/admin/backups';
-      const list = async () => dataOf<{ items: Kept[] }>(await call('get', base).expect(200)).items;
-      await call('post', base).expect(202);
-      await drainJobs(kept.app);
-      const [made] = await list();
-      expect(made).toMatchObject({ fault: null, verified: { files: 0 } });
-      const name = made!.name;
-      const bytes = await readFile(join(dir.path, name));
-      const answer = await call('get', `${base}/${name}/file`).responseType('blob').expect(200);
-      expect(bytes.equals(answer.body as Buffer)).toBe(true);
-      expect(answer.headers['content-disposition']).toBe(`attachment; filename="${name}"`);
+    const dir = use(await openTempDir());
+    const kept = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_BACKUP_TO: dir.path } });
+    const { call } = await buildOperator(kept);
+    const viewer = await buildOperator(kept, 'viewer');
+    const base = '/api/admin/backups';
+    const list = async () => dataOf<{ items: Kept[] }>(await call('get', base).expect(200)).items;
+    await call('post', base).expect(202);
+    await drainJobs(kept.app);
+    const [made] = await list();
+    expect(made).toMatchObject({ fault: null, verified: { files: 0 } });
+    const name = made!.name;
+    const bytes = await readFile(join(dir.path, name));
+    const answer = await call('get', `${base}/${name}/file`).responseType('blob').expect(200);
+    expect(bytes.equals(answer.body as Buffer)).toBe(true);
+    expect(answer.headers['content-disposition']).toBe(`attachment; filename="${name}"`);
 
-      for (const [method, rest] of [
-        ['get', 'file'],
-        ['post', 'check'],
-      ] as const) {
-        expect(codeOf(await viewer.call(method, `${base}/${name}/${rest}`).expect(403))).toBe('VIEWER_READS_ONLY');
-        for (const other of ['bsvc-2020-01-01T000000Z.backup', '..', '%2e%2e%2fkept', `${name}.old`]) {
-          const refused = await call(method, `${base}/${other}/${rest}`).expect(404);
-          expect(codeOf(refused)).toMatch(/_NOT_FOUND$/);
-        }
+    for (const [method, rest] of [
+      ['get', 'file'],
+      ['post', 'check'],
+    ] as const) {
+      expect(codeOf(await viewer.call(method, `${base}/${name}/${rest}`).expect(403))).toBe('VIEWER_READS_ONLY');
+      for (const other of ['bsvc-2020-01-01T000000Z.backup', '..', '%2e%2e%2fkept', `${name}.old`]) {
+        const refused = await call(method, `${base}/${other}/${rest}`).expect(404);
+        expect(codeOf(refused)).toMatch(/_NOT_FOUND$/);
       }
-
-      bytes[bytes.length - 20]! ^= 1;
-      await writeFile(join(dir.path, name), bytes);
-      await call('post', `${base}/${name}/check`).expect(202);
-      await drainJobs(kept.app);
-      expect(await list()).toMatchObject([{ name, verified: null, fault: 'It is damaged or cut short' }]);
-      expect((await findBackupAge(kept.app))?.last).toBeNull();
-
-      const unencrypted = 'bsvc-2026-01-01T000000Z.backup';
-      await writeFile(join(dir.path, unencrypted), 'plain');
-      expect(codeOf(await call('get', `${base}/${unencrypted}/file`).expect(409))).toBe('BACKUP_NOT_ENCRYPTED');
-    } finally {
-      await kept.close();
-      await dir.remove();
     }
+
+    bytes[bytes.length - 20]! ^= 1;
+    await writeFile(join(dir.path, name), bytes);
+    await call('post', `${base}/${name}/check`).expect(202);
+    await drainJobs(kept.app);
+    expect(await list()).toMatchObject([{ name, verified: null, fault: 'It is damaged or cut short' }]);
+    expect((await findBackupAge(kept.app))?.last).toBeNull();
+
+    const unencrypted = 'bsvc-2026-01-01T000000Z.backup';
+    await writeFile(join(dir.path, unencrypted), 'plain');
+    expect(codeOf(await call('get', `${base}/${unencrypted}/file`).expect(409))).toBe('BACKUP_NOT_ENCRYPTED');
   });
 });
 

@@ -15,7 +15,7 @@ import { eventually } from '../helpers/eventually.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator, openOperatorClient, OPERATOR_PASSWORD } from '../helpers/operator-client.js';
 import type { TestApp } from '../helpers/open-test-app.js';
-import { useTestApp } from '../helpers/use.js';
+import { use, useTestApp } from '../helpers/use.js';
 
 const ADMIN_TOKEN = 'admin-token-for-tests';
 const LOCK_MS = 15 * 60_000;
@@ -141,7 +141,7 @@ describe('POST /api/admin/login', () => {
 describe('an operator’s token', () => {
   it('ends when the operator is removed: at once here, within a second in other processes', async () => {
     const { email, token } = await buildOperator(test);
-    const elsewhere = await openApp(test.app.config, test.app.log);
+    const elsewhere = use(await openApp(test.app.config, test.app.log));
     const other = createApi(elsewhere).callback();
     const me = () => supertest(other).get('/api/admin/me').set('authorization', `Bearer ${token}`);
     await me().expect(200);
@@ -149,7 +149,6 @@ describe('an operator’s token', () => {
     await withToken(token)('get', '/api/admin/me').expect(401);
     await eventually('it is refused there', async () => (await me()).status === 401, 1000);
     await logIn({ email, password: OPERATOR_PASSWORD }).expect(401);
-    await elsewhere.close();
   });
 
   it('is none once its operator is gone, though the session is still there', async () => {

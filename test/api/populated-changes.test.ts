@@ -2,8 +2,8 @@ import { ObjectId } from 'bson';
 import supertest from 'supertest';
 import { afterAll, describe, expect, it } from 'vitest';
 import { setChanges } from '../world/collections.js';
-import { signAccessToken } from '../world/users.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { idIn, openDataClient, serverOf, type DataClient, userOf } from '../helpers/data-client.js';
 import { openStreamClient, type StreamClient } from '../helpers/event-stream.js';
 import { eventually } from '../helpers/eventually.js';
 import { useTestApp } from '../helpers/use.js';
@@ -32,18 +32,11 @@ async function build(name: string, input: Parameters<typeof buildCollection>[2])
   await setChanges(test.app, owner.project._id, name, { on: true });
 }
 
-const secret = () => ({ 'x-api-key': owner.secret });
-const signedIn = (userId: string) => ({
-  'x-api-key': owner.publishable,
-  authorization: `Bearer ${signAccessToken(test.app, owner.project, userId, 600_000)}`,
-});
+const secret = () => serverOf(owner);
+const server = openDataClient(test, secret);
+const signedIn = (userId: string) => userOf(test, owner, userId);
 
-async function send(method: 'post' | 'patch' | 'delete', path: string, body?: object): Promise<string> {
-  const request = supertest(test.server)[method](`/api/data/${path}`).set(secret());
-  const response = await (body === undefined ? request : request.send(body));
-  expect([200, 201]).toContain(response.status);
-  return (response.body as { _id?: string })._id ?? '';
-}
+const send = (...request: Parameters<DataClient>): Promise<string> => idIn(server(...request));
 
 async function follow(subscription: object, headers: Record<string, string> = secret()): Promise<StreamClient> {
   const client = await openStreamClient(test, {

@@ -2,6 +2,7 @@ import request from 'supertest';
 import { describe, expect, it } from 'vitest';
 import { editCollection, parseFieldSpec, presentFieldSpec } from '../world/collections.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
+import { openDataClient, serverOf } from '../helpers/data-client.js';
 import { useTestApp } from '../helpers/use.js';
 
 type Body = Record<string, unknown>;
@@ -24,8 +25,7 @@ await buildCollection(test.app, owner.project, {
   fields: ['org:String', 'ticket:Ref(tickets){same:org}', 'also:Array(Ref(tickets){same:org})'].map(parseFieldSpec),
 });
 
-const send = (method: 'post' | 'patch', path: string, body: object) =>
-  request(test.server)[method](`/api/data/${path}`).set('x-api-key', owner.secret).send(body);
+const send = openDataClient(test, serverOf(owner));
 const named = (body: Body): Body =>
   Object.fromEntries(
     Object.entries(body).map(([name, value]) => [

@@ -10,7 +10,6 @@ import { buildCollection, buildProject, placeDocuments } from '../helpers/build-
 import { settleWebhooks } from '../helpers/build-webhook.js';
 import { startMailProviderDouble } from '../helpers/mail-provider-double.js';
 import { buildOperator, type Method } from '../helpers/operator-client.js';
-import { openTestApp } from '../helpers/open-test-app.js';
 import { openS3Double } from '../helpers/s3-double.js';
 import { useTestApp } from '../helpers/use.js';
 // Errors that the API's document lists and no other test of the API meets (helpers/demand-refusals.ts).
@@ -181,20 +180,16 @@ describe('what operators are refused below /api/projects/:projectId', () => {
   });
 
   it('a sign-in provider at a private address, unless they see all projects', async () => {
-    const guarded = await openTestApp();
-    try {
-      const { project } = await buildProject(guarded.app);
-      const operator = await buildOperator(guarded, 'owner', [project]);
-      const { status, body } = await operator.call('put', `/api/projects/${project._id.toHexString()}/social/own`, {
-        issuer: 'https://127.0.0.1',
-        clientId: 'id',
-        clientSecret: 'secret',
-        redirectUrls: ['https://app.example.test/'],
-      });
-      expect([status, (body as { code: string }).code]).toEqual([400, 'PRIVATE_ADDRESS']);
-    } finally {
-      await guarded.close();
-    }
+    const guarded = await useTestApp();
+    const { project } = await buildProject(guarded.app);
+    const operator = await buildOperator(guarded, 'owner', [project]);
+    const { status, body } = await operator.call('put', `/api/projects/${project._id.toHexString()}/social/own`, {
+      issuer: 'https://127.0.0.1',
+      clientId: 'id',
+      clientSecret: 'secret',
+      redirectUrls: ['https://app.example.test/'],
+    });
+    expect([status, (body as { code: string }).code]).toEqual([400, 'PRIVATE_ADDRESS']);
   });
 
   it('more keys than a project may have', async () => {

@@ -5,16 +5,15 @@ import { addCollection, completeRules } from '../world/collections.js';
 import { signAccessToken } from '../world/users.js';
 import { buildProject } from '../helpers/build-project.js';
 import { listenToCommands } from '../helpers/command-log.js';
+import { openDataClient, serverOf } from '../helpers/data-client.js';
 import { useTestApp } from '../helpers/use.js';
 
 const MINE = 'members[user = user.id].board';
 let aheadMs = 0;
 
-const asServer = (method: 'post' | 'delete', path: string, body?: object) =>
-  supertest(test.server)[method](`/api/data/${path}`).set('x-api-key', owner.secret).send(body);
-
 const test = await useTestApp({ clock: { now: () => Date.now() + aheadMs } });
 const owner = await buildProject(test.app);
+const asServer = openDataClient(test, serverOf(owner));
 const user = new ObjectId().toHexString();
 const authorization = `Bearer ${signAccessToken(test.app, owner.project, user, 3_600_000)}`;
 const headers = { 'x-api-key': owner.publishable, authorization };

@@ -11,7 +11,6 @@ import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { listen } from '../helpers/listen.js';
 import { openCookieJar, type CookieJar } from '../helpers/cookie-jar.js';
 import { buildOperator } from '../helpers/operator-client.js';
-import { openTestApp } from '../helpers/open-test-app.js';
 import { openSocialIssuer } from '../helpers/social-issuer.js';
 import { use, useTestApp } from '../helpers/use.js';
 import { buildEmail, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
@@ -336,18 +335,17 @@ describe('settings of a provider', () => {
   });
 
   it('refuse an issuer that is not public, unless private addresses are allowed', async () => {
-    const guarded = await openTestApp();
+    const guarded = await useTestApp();
     const own = (await buildProject(guarded.app)).project;
     for (const address of ['https://127.0.0.1', 'http://localhost:9', 'https://169.254.169.254', 'https://[::1]']) {
       await expect(setSocialProvider(guarded.app, own, { ...good, issuer: address })).rejects.toMatchObject({
         code: 'PRIVATE_ADDRESS',
       });
     }
-    await guarded.close();
   });
 
   it('may name a private network for an operator of all projects, not for one of this project', async () => {
-    const guarded = await openTestApp();
+    const guarded = await useTestApp();
     const { project: own, publishable } = await buildProject(guarded.app);
     const { clientId, clientSecret, url } = issuer;
     const set = ({ call }: Awaited<ReturnType<typeof buildOperator>>) =>
@@ -361,11 +359,10 @@ describe('settings of a provider', () => {
     expect(await set(await buildOperator(guarded, 'owner'))).toMatchObject({ status: 200 });
     const out = await fetch(`${guarded.url}/api/userAuth/social/acme/start?key=${publishable}`, { redirect: 'manual' });
     expect(out.headers.get('location')).toContain(`${url}/`);
-    await guarded.close();
   });
 
   it('lead to public addresses only, also when the address changes after they were set', async () => {
-    const guarded = await openTestApp();
+    const guarded = await useTestApp();
     const { project: own, publishable } = await buildProject(guarded.app);
     let asked = 0;
     const inside = await listen(createServer((_request, response) => void (asked++, response.end('{}'))));
@@ -380,7 +377,6 @@ describe('settings of a provider', () => {
     expect(out.headers.get('location')).toBe(`${HOME}?error=provider_failed`);
     expect(asked).toBe(0);
     await inside.close();
-    await guarded.close();
   });
 
   it('know google and github by name', async () => {

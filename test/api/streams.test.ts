@@ -4,10 +4,10 @@ import supertest from 'supertest';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Collection, setChanges, setRls } from '../world/collections.js';
 import { purgeTrash } from '../world/documents.js';
-import { signAccessToken } from '../world/users.js';
 import { withEvent } from '../../src/features/webhooks/outbox/outbox-field.js';
 import { queueEvents } from '../../src/features/webhooks/outbox/queue-events.js';
 import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
+import { idIn, openDataClient, serverOf, type DataClient, userOf } from '../helpers/data-client.js';
 import { openStreamClient, type StreamCall, type StreamClient } from '../helpers/event-stream.js';
 import { eventually } from '../helpers/eventually.js';
 import { useTestApp } from '../helpers/use.js';
@@ -30,23 +30,16 @@ afterAll(async () => {
   for (const client of open) client.close();
 });
 
-const secret = () => ({ 'x-api-key': owner.secret });
-const signedIn = (userId: string, ms = 60_000) => ({
-  'x-api-key': owner.publishable,
-  authorization: `Bearer ${signAccessToken(test.app, owner.project, userId, ms)}`,
-});
+const secret = () => serverOf(owner);
+const server = openDataClient(test, secret);
+const signedIn = (userId: string, ms = 60_000) => userOf(test, owner, userId, ms);
 
 async function buildFollowed(rls: Collection['rls'] = null): Promise<Collection> {
   const collection = await buildCollection(test.app, owner.project, { name: `streamed${++made}`, fields: FIELDS, rls });
   return setChanges(test.app, owner.project._id, collection.name, { on: true });
 }
 
-async function send(method: 'post' | 'put' | 'patch' | 'delete', path: string, body?: object): Promise<string> {
-  const request = supertest(test.server)[method](`/api/data/${path}`).set(secret());
-  const response = await (body === undefined ? request : request.send(body));
-  expect([200, 201]).toContain(response.status);
-  return (response.body as { _id?: string })._id ?? '';
-}
+const send = (...request: Parameters<DataClient>): Promise<string> => idIn(server(...request));
 
 async function connect(call: StreamCall): Promise<StreamClient> {
   const client = await openStreamClient(test, call);

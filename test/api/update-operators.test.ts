@@ -2,6 +2,7 @@ import request from 'supertest';
 import { describe, expect, it } from 'vitest';
 import { parseFieldSpec } from '../world/collections.js';
 import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
+import { openDataClient, serverOf } from '../helpers/data-client.js';
 import { searchOperators } from '../helpers/search-operators.js';
 import { useTestApp } from '../helpers/use.js';
 
@@ -10,11 +11,7 @@ const owner = await buildProject(test.app);
 
 const build = (specs: string[], more: object = {}) =>
   buildCollection(test.app, owner.project, { ...(specs.length > 0 && { fields: specs.map(parseFieldSpec) }), ...more });
-const send = (method: 'post' | 'patch' | 'delete', path: string, body: object = {}, headers: object = {}) =>
-  request(test.server)
-    [method](`/api/data/${path}`)
-    .set({ 'x-api-key': owner.secret, ...headers })
-    .send(body);
+const send = openDataClient(test, serverOf(owner));
 const insert = async (name: string, body: object): Promise<string> =>
   ((await send('post', name, body).expect(201)).body as { _id: string })._id;
 

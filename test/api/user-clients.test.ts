@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { updateProject } from '../world/projects.js';
 import { buildProject } from '../helpers/build-project.js';
 import { openCookieJar, type CookieJar } from '../helpers/cookie-jar.js';
-import { openTestApp } from '../helpers/open-test-app.js';
 import { useTestApp } from '../helpers/use.js';
 import { buildEmail, PASSWORD } from '../helpers/user-client.js';
 
@@ -147,28 +146,20 @@ describe('the refresh cookie', () => {
     ],
     ['for other sites without TLS', { BSVC_CROSS_SITE_COOKIES: 'true' }, ['SameSite=Lax']],
   ])('%s is set as browsers want it', async (_what, settings, attributes) => {
-    const own = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', ...settings } });
-    try {
-      const { publishable, project: owner } = await buildProject(own.app);
-      const jar = openCookieJar();
-      await call(jar, '/signup', credentials(), { 'x-api-key': publishable }, own);
-      const cookie = jar.find(`bsvc_rt_${owner._id.toHexString()}`)!;
-      expect(cookie.attributes).toEqual(['Path=/api/userAuth', 'Max-Age=604800', 'HttpOnly', ...attributes]);
-    } finally {
-      await own.close();
-    }
+    const own = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4', ...settings } });
+    const { publishable, project: owner } = await buildProject(own.app);
+    const jar = openCookieJar();
+    await call(jar, '/signup', credentials(), { 'x-api-key': publishable }, own);
+    const cookie = jar.find(`bsvc_rt_${owner._id.toHexString()}`)!;
+    expect(cookie.attributes).toEqual(['Path=/api/userAuth', 'Max-Age=604800', 'HttpOnly', ...attributes]);
   });
 
   it('and the reply follow the settings of lifetimes', async () => {
     const settings = { BSVC_BCRYPT_COST: '4', BSVC_ACCESS_TOKEN_TTL: '90s', BSVC_REFRESH_TOKEN_TTL: '2h' };
-    const own = await openTestApp({ settings });
-    try {
-      const { publishable } = await buildProject(own.app);
-      const reply = await call({ fetch }, '/signup', credentials(), { 'x-api-key': publishable }, own);
-      expect(((await reply.json()) as Json)['expiresIn']).toBe('90s');
-      expect(reply.headers.getSetCookie()[0]).toContain('Max-Age=7200');
-    } finally {
-      await own.close();
-    }
+    const own = await useTestApp({ settings });
+    const { publishable } = await buildProject(own.app);
+    const reply = await call({ fetch }, '/signup', credentials(), { 'x-api-key': publishable }, own);
+    expect(((await reply.json()) as Json)['expiresIn']).toBe('90s');
+    expect(reply.headers.getSetCookie()[0]).toContain('Max-Age=7200');
   });
 });

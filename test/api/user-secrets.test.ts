@@ -13,7 +13,7 @@ import { buildPayload } from '../../src/features/webhooks/deliveries/build-deliv
 import { buildProject, storedDocuments } from '../helpers/build-project.js';
 import { openCookieJar } from '../helpers/cookie-jar.js';
 import { openSocialIssuer } from '../helpers/social-issuer.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import type { TestApp } from '../helpers/open-test-app.js';
 import { use, useTestApp } from '../helpers/use.js';
 import { bearer, buildEmail, openUserClient, readMailedCode } from '../helpers/user-client.js';
 
@@ -184,22 +184,18 @@ describe('secrets of end users', () => {
     const email = buildEmail();
     await client.signUp({ email });
     const user = await requireUser(test.app, project.project._id, email);
-    const own = await openTestApp({ settings: { BSVC_BCRYPT_COST: '5' } });
-    try {
-      const other = await buildProject(own.app);
-      const users = openUserClient(own, other.publishable);
-      await users.signUp({ email });
-      const there = await requireUser(own.app, other.project._id, email);
-      await storedDocuments(own.app, defaultUsersCollection(other.project._id)).updateOne({ _id: there._id }, {
-        $set: { [`${HIDDEN_FIELD}.passwordHash`]: user[HIDDEN_FIELD].passwordHash },
-      } as never);
-      expect((await users.logIn(email)).status).toBe(200);
-      const renewed = await requireUser(own.app, other.project._id, email);
-      expect(renewed[HIDDEN_FIELD].passwordHash).toMatch(/^\$2b\$05\$/);
-      expect((await users.logIn(email)).status).toBe(200);
-    } finally {
-      await own.close();
-    }
+    const own = await useTestApp({ settings: { BSVC_BCRYPT_COST: '5' } });
+    const other = await buildProject(own.app);
+    const users = openUserClient(own, other.publishable);
+    await users.signUp({ email });
+    const there = await requireUser(own.app, other.project._id, email);
+    await storedDocuments(own.app, defaultUsersCollection(other.project._id)).updateOne({ _id: there._id }, {
+      $set: { [`${HIDDEN_FIELD}.passwordHash`]: user[HIDDEN_FIELD].passwordHash },
+    } as never);
+    expect((await users.logIn(email)).status).toBe(200);
+    const renewed = await requireUser(own.app, other.project._id, email);
+    expect(renewed[HIDDEN_FIELD].passwordHash).toMatch(/^\$2b\$05\$/);
+    expect((await users.logIn(email)).status).toBe(200);
   });
 });
 

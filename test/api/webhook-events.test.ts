@@ -1,4 +1,3 @@
-import supertest from 'supertest';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Collection } from '../world/collections.js';
 import { changeDocumentRecord } from '../world/stored.js';
@@ -6,6 +5,7 @@ import { relayWaiting } from '../../src/features/webhooks/outbox/relay-outbox.js
 import { findObjectId } from '../../src/platform/ids.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';
+import { openDataClient, serverOf } from '../helpers/data-client.js';
 import { buildOperator } from '../helpers/operator-client.js';
 import { use, useTestApp } from '../helpers/use.js';
 import { bearer, openUserClient } from '../helpers/user-client.js';
@@ -25,11 +25,7 @@ beforeEach(async () => {
   receiver.received = [];
 });
 
-const call = (method: 'post' | 'patch' | 'delete', path: string, body?: object, headers: Record<string, string> = {}) =>
-  supertest(test.url)
-    [method](`/api/data/${path}`)
-    .set({ 'x-api-key': owner.secret, ...headers })
-    .send(body);
+const call = openDataClient(test, () => serverOf(owner));
 
 const insert = async (body: object): Promise<string> =>
   ((await call('post', 'cards', body).expect(201)).body as { _id: string })._id;

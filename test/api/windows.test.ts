@@ -3,6 +3,7 @@ import supertest from 'supertest';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Collection, setChanges } from '../world/collections.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { idIn, openDataClient, serverOf, type DataClient } from '../helpers/data-client.js';
 import { openStreamClient, type StreamClient } from '../helpers/event-stream.js';
 import { eventually } from '../helpers/eventually.js';
 import { useTestApp } from '../helpers/use.js';
@@ -22,7 +23,8 @@ afterAll(async () => {
   for (const client of open) client.close();
 });
 
-const secret = () => ({ 'x-api-key': owner.secret });
+const secret = () => serverOf(owner);
+const server = openDataClient(test, secret);
 
 async function build(numbers: readonly number[] = []): Promise<{ name: string; ids: string[] }> {
   const { name }: Collection = await buildCollection(test.app, owner.project, {
@@ -35,12 +37,7 @@ async function build(numbers: readonly number[] = []): Promise<{ name: string; i
   return { name, ids };
 }
 
-async function send(method: 'post' | 'patch' | 'delete', path: string, body?: object): Promise<string> {
-  const request = supertest(test.server)[method](`/api/data/${path}`).set(secret());
-  const response = await (body === undefined ? request : request.send(body));
-  expect([200, 201]).toContain(response.status);
-  return (response.body as { _id?: string })._id ?? '';
-}
+const send = (...request: Parameters<DataClient>): Promise<string> => idIn(server(...request));
 
 async function follow(subscription: object): Promise<StreamClient> {
   const client = await openStreamClient(test, { headers: secret(), body: { subscriptions: [subscription] } });

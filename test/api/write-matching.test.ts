@@ -5,6 +5,7 @@ import { type Collection, parseFieldSpec } from '../world/collections.js';
 import { updateMatching } from '../../src/features/documents/bulk/write-matching.js';
 import { parseBulkQuery } from '../../src/features/documents/query/parse-bulk-query.js';
 import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
+import { openDataClient, serverOf } from '../helpers/data-client.js';
 import { useTestApp } from '../helpers/use.js';
 
 const test = await useTestApp();
@@ -13,11 +14,7 @@ const server = { 'x-api-key': owner.secret };
 
 const build = (specs: string[], more: object = {}): Promise<Collection> =>
   buildCollection(test.app, owner.project, { fields: specs.map(parseFieldSpec), ...more });
-const send = (method: 'patch' | 'delete', path: string, body?: object, headers: object = {}) =>
-  request(test.server)
-    [method](`/api/data/${path}`)
-    .set({ ...server, ...headers })
-    .send(body);
+const send = openDataClient(test, serverOf(owner));
 const stored = (collection: Collection) => storedDocuments(test.app, collection).find({}).sort({ n: 1 }).toArray();
 
 /** Numbers from 0, one document each, as the service stores them. */

@@ -6,6 +6,7 @@ import { buildCollection, buildProject, placeDocuments, type TestProject } from 
 import { buildOperator } from '../../helpers/operator-client.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const DOCUMENTS = 300;
 /** Every document with every other, four levels deep: hours of work that finds nothing, and so fills no memory. */
@@ -84,58 +85,50 @@ describe.each(PLACES)('aggregation whose client leaves (reader threads: %s)', (r
 
 describe('a plan that is explained, and whose client leaves', () => {
   it('gives its turn to others, running or waiting', async () => {
-    const test = await openTestApp({ settings: { BSVC_QUERY_TIMEOUT: '1h' } });
-    try {
-      const shop = await buildProject(test.app);
-      const posts = await buildCollection(test.app, shop.project, { name: 'posts', mode: 'flexible' });
-      await placeDocuments(
-        test.app,
-        posts,
-        Array.from({ length: DOCUMENTS }, (_, views) => ({ views })),
-      );
-      const { token, call } = await buildOperator(test);
-      const path = `/api/projects/${shop.project._id.toHexString()}/collections/posts/documents/explain`;
-      const turns = vi.spyOn(test.app.aggregations, 'run');
-      const leaving = [1, 2, 3, 4].map(() => {
-        const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
-        const client = openRequest(test.url + path, { method: 'POST', agent: false, headers });
-        client.on('error', () => undefined);
-        client.end(JSON.stringify({ pipeline: [{ $match: { $expr: LONG } }] }));
-        return client;
-      });
-      await eventually('all four are asked for', () => turns.mock.calls.length === 4);
-      const explained = call('post', path, { pipeline: [{ $match: { views: { $gte: 0 } } }] }).then((reply) => reply);
-      await eventually('the fifth is asked for', () => turns.mock.calls.length === 5);
-      for (const client of leaving) client.destroy();
-      expect((await explained).body).toMatchObject({ data: { examined: DOCUMENTS, returned: DOCUMENTS } });
-      const ended = await Promise.allSettled(turns.mock.results.map(({ value }) => value as Promise<unknown>));
-      expect(ended.map(({ status }) => status)).toEqual([...Array<string>(4).fill('rejected'), 'fulfilled']);
-      turns.mockRestore();
-    } finally {
-      await test.close();
-    }
+    const test = await useTestApp({ settings: { BSVC_QUERY_TIMEOUT: '1h' } });
+    const shop = await buildProject(test.app);
+    const posts = await buildCollection(test.app, shop.project, { name: 'posts', mode: 'flexible' });
+    await placeDocuments(
+      test.app,
+      posts,
+      Array.from({ length: DOCUMENTS }, (_, views) => ({ views })),
+    );
+    const { token, call } = await buildOperator(test);
+    const path = `/api/projects/${shop.project._id.toHexString()}/collections/posts/documents/explain`;
+    const turns = vi.spyOn(test.app.aggregations, 'run');
+    const leaving = [1, 2, 3, 4].map(() => {
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
+      const client = openRequest(test.url + path, { method: 'POST', agent: false, headers });
+      client.on('error', () => undefined);
+      client.end(JSON.stringify({ pipeline: [{ $match: { $expr: LONG } }] }));
+      return client;
+    });
+    await eventually('all four are asked for', () => turns.mock.calls.length === 4);
+    const explained = call('post', path, { pipeline: [{ $match: { views: { $gte: 0 } } }] }).then((reply) => reply);
+    await eventually('the fifth is asked for', () => turns.mock.calls.length === 5);
+    for (const client of leaving) client.destroy();
+    expect((await explained).body).toMatchObject({ data: { examined: DOCUMENTS, returned: DOCUMENTS } });
+    const ended = await Promise.allSettled(turns.mock.results.map(({ value }) => value as Promise<unknown>));
+    expect(ended.map(({ status }) => status)).toEqual([...Array<string>(4).fill('rejected'), 'fulfilled']);
+    turns.mockRestore();
   });
 });
 
 describe('an export whose client leaves', () => {
   it('reads no further than the batch that is under way', async () => {
-    const test = await openTestApp();
-    try {
-      const { project } = await buildProject(test.app);
-      const notes = await buildCollection(test.app, project, { name: 'notes' });
-      const documents = Array.from({ length: 1200 }, (_, n) => ({ n }));
-      await placeDocuments(test.app, notes, documents);
-      const client = new AbortController();
-      let read = 0;
-      const reading = async (): Promise<void> => {
-        const options = { includeDeleted: false, signal: client.signal };
-        for await (const _document of exportDocuments(test.app, notes, options)) if (++read === 1) client.abort();
-      };
-      await expect(reading()).rejects.toThrow();
-      expect(read).toBeLessThanOrEqual(500);
-    } finally {
-      await test.close();
-    }
+    const test = await useTestApp();
+    const { project } = await buildProject(test.app);
+    const notes = await buildCollection(test.app, project, { name: 'notes' });
+    const documents = Array.from({ length: 1200 }, (_, n) => ({ n }));
+    await placeDocuments(test.app, notes, documents);
+    const client = new AbortController();
+    let read = 0;
+    const reading = async (): Promise<void> => {
+      const options = { includeDeleted: false, signal: client.signal };
+      for await (const _document of exportDocuments(test.app, notes, options)) if (++read === 1) client.abort();
+    };
+    await expect(reading()).rejects.toThrow();
+    expect(read).toBeLessThanOrEqual(500);
   });
 });
 

@@ -12,7 +12,7 @@ import { openRandom } from '../../helpers/random.js';
 import { openS3Double } from '../../helpers/s3-double.js';
 import { openSeed } from '../../helpers/seed.js';
 import { listStoredFiles, putSigned } from '../../helpers/storage-client.js';
-import { useTestApp } from '../../helpers/use.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
 const MEMBERS = 'user.id in doc.members';
 const BOARD_RULES = { read: MEMBERS, create: MEMBERS, update: 'doc.owner = user.id', delete: 'doc.owner = user.id' };
@@ -321,7 +321,7 @@ describe('a file that belongs to a document', () => {
   });
 
   it('is in a bucket that only links open', async () => {
-    const double = await openS3Double();
+    const double = use(await openS3Double());
     const project = await buildProject(test.app);
     const key = { 'x-api-key': project.secret };
     await setBucket(test.app, project.project, double.access, false);
@@ -365,7 +365,6 @@ describe('a file that belongs to a document', () => {
     await storedDocuments(test.app, cards).deleteOne({ _id: new ObjectId(id) });
     await sweepAttachedJob.run(test.app, {}, job);
     expect(double.objects.size).toBe(0);
-    await double.close();
   });
 
   it('has a link exactly when its document would be shown', async () => {

@@ -6,7 +6,6 @@ import { addWebhook } from '../../world/projects.js';
 import { deliveryStore, fileStore } from '../../world/stored.js';
 import { buildCollection, buildProject, placeDocuments, storedDocuments } from '../../helpers/build-project.js';
 import { buildOperator } from '../../helpers/operator-client.js';
-import { openTestApp } from '../../helpers/open-test-app.js';
 import { useTestApp } from '../../helpers/use.js';
 
 const test = await useTestApp();
@@ -110,45 +109,41 @@ describe('hostile reads', () => {
 
 describe('a read that would take too long', () => {
   it('ends with 400 and advice', async () => {
-    const hasty = await openTestApp({ settings: { BSVC_QUERY_TIMEOUT: '1ms' } });
-    try {
-      const { project: own, publishable } = await buildProject(hasty.app);
-      const collection = await buildCollection(hasty.app, own, { name: 'many' });
-      const documents = Array.from({ length: 20_000 }, (_, n) => ({ n }));
-      await placeDocuments(hasty.app, collection, documents);
-      const list = await request(hasty.server).get('/api/data/many?sort=n').set('x-api-key', publishable).expect(400);
-      expect(list.body).toMatchObject({ code: 'QUERY_TIMEOUT', message: expect.stringContaining('narrow the filter') });
-      const pipeline = [{ $group: { _id: '$n' } }, { $limit: 1 }];
-      const grouped = await request(hasty.server)
-        .post('/api/data/many/aggregate')
-        .set('x-api-key', publishable)
-        .send({ pipeline })
-        .expect(400);
-      expect(grouped.body).toMatchObject({ code: 'QUERY_TIMEOUT', message: expect.stringContaining('$match first') });
-      // What operators search or count is bounded as well: it lies in collections of its own.
-      const { call } = await buildOperator(hasty);
-      const path = `/api/projects/${own._id.toHexString()}`;
-      const rows = Array.from({ length: 20_000 }, (_, n) => ({ _id: new ObjectId(), n, isDeleted: false }));
-      const users = rows.map((row) => ({ ...row, email: `${row.n}@b.test`, createdAt: new Date() }));
-      await storedDocuments(hasty.app, defaultUsersCollection(own._id)).insertMany(users as never);
-      const files = rows.map((row) => ({
-        ...row,
-        projectId: own._id,
-        state: 'confirmed',
-        name: `${row.n}`,
-        path: `${row.n}`,
-      }));
-      await fileStore(hasty.app).insertMany(files as never);
-      const url = 'https://hooks.example/';
-      const { webhook } = await addWebhook(hasty.app, own, { url, events: ['*'] });
-      const sent = rows.map(({ _id }) => ({ _id: _id.toHexString(), webhookId: webhook.id, createdAt: new Date() }));
-      await deliveryStore(hasty.app).insertMany(sent as never);
-      const counts = `webhooks/${webhook.id.toHexString()}/counts`;
-      const searches = ['users?q=nobody', 'files?name=nothing', counts].map((search) => `${path}/${search}`);
-      for (const search of searches)
-        expect((await call('get', search).expect(400)).body).toMatchObject({ code: 'QUERY_TIMEOUT' });
-    } finally {
-      await hasty.close();
-    }
+    const hasty = await useTestApp({ settings: { BSVC_QUERY_TIMEOUT: '1ms' } });
+    const { project: own, publishable } = await buildProject(hasty.app);
+    const collection = await buildCollection(hasty.app, own, { name: 'many' });
+    const documents = Array.from({ length: 20_000 }, (_, n) => ({ n }));
+    await placeDocuments(hasty.app, collection, documents);
+    const list = await request(hasty.server).get('/api/data/many?sort=n').set('x-api-key', publishable).expect(400);
+    expect(list.body).toMatchObject({ code: 'QUERY_TIMEOUT', message: expect.stringContaining('narrow the filter') });
+    const pipeline = [{ $group: { _id: '$n' } }, { $limit: 1 }];
+    const grouped = await request(hasty.server)
+      .post('/api/data/many/aggregate')
+      .set('x-api-key', publishable)
+      .send({ pipeline })
+      .expect(400);
+    expect(grouped.body).toMatchObject({ code: 'QUERY_TIMEOUT', message: expect.stringContaining('$match first') });
+    // What operators search or count is bounded as well: it lies in collections of its own.
+    const { call } = await buildOperator(hasty);
+    const path = `/api/projects/${own._id.toHexString()}`;
+    const rows = Array.from({ length: 20_000 }, (_, n) => ({ _id: new ObjectId(), n, isDeleted: false }));
+    const users = rows.map((row) => ({ ...row, email: `${row.n}@b.test`, createdAt: new Date() }));
+    await storedDocuments(hasty.app, defaultUsersCollection(own._id)).insertMany(users as never);
+    const files = rows.map((row) => ({
+      ...row,
+      projectId: own._id,
+      state: 'confirmed',
+      name: `${row.n}`,
+      path: `${row.n}`,
+    }));
+    await fileStore(hasty.app).insertMany(files as never);
+    const url = 'https://hooks.example/';
+    const { webhook } = await addWebhook(hasty.app, own, { url, events: ['*'] });
+    const sent = rows.map(({ _id }) => ({ _id: _id.toHexString(), webhookId: webhook.id, createdAt: new Date() }));
+    await deliveryStore(hasty.app).insertMany(sent as never);
+    const counts = `webhooks/${webhook.id.toHexString()}/counts`;
+    const searches = ['users?q=nobody', 'files?name=nothing', counts].map((search) => `${path}/${search}`);
+    for (const search of searches)
+      expect((await call('get', search).expect(400)).body).toMatchObject({ code: 'QUERY_TIMEOUT' });
   });
 });

@@ -216,43 +216,35 @@ const ENOUGH = new Set(['lies', 'answers too much', 'answers without an end']);
 
 describe.each(Object.entries(RECEIVERS))('a receiver that %s', (what, answer) => {
   it('has what asked it refused or tried again', { timeout: 300_000 }, async () => {
-    const receiver = await openWebhookReceiver();
+    const receiver = use(await openWebhookReceiver());
     receiver.answer = answer;
-    try {
-      const kinds = Object.entries(KINDS).filter(
-        ([event, { byUrl }]) => byUrl && !(event.startsWith('after.') && ENOUGH.has(what)),
-      );
-      const shops = await Promise.all(kinds.map(openShop));
-      const begun = await forEach(kinds, async (event, kind, at) => {
-        await listen(shops[at]!, event, { url: receiver.url });
-        return kind.happen(shops[at]!);
-      });
-      expect(begun).toEqual(kinds.map(([event, { fails }]) => `${event}: ${fails}`));
-    } finally {
-      await receiver.close();
-    }
+    const kinds = Object.entries(KINDS).filter(
+      ([event, { byUrl }]) => byUrl && !(event.startsWith('after.') && ENOUGH.has(what)),
+    );
+    const shops = await Promise.all(kinds.map(openShop));
+    const begun = await forEach(kinds, async (event, kind, at) => {
+      await listen(shops[at]!, event, { url: receiver.url });
+      return kind.happen(shops[at]!);
+    });
+    expect(begun).toEqual(kinds.map(([event, { fails }]) => `${event}: ${fails}`));
   });
 });
 
 describe('a receiver of foreign make', () => {
   const byUrl = Object.entries(KINDS).filter(([, kind]) => kind.byUrl);
   it.each(byUrl)('verifies the calls of %s', async (event, kind) => {
-    const receiver = await openWebhookReceiver();
+    const receiver = use(await openWebhookReceiver());
     receiver.answer = (response) => void response.writeHead(200).end('{"allow":true,"delivered":true}');
-    try {
-      const shop = await openShop();
-      const secret = (await listen(shop, event, { url: receiver.url }))!;
-      expect(await kind.happen(shop)).toBe(kind.works);
-      const { headers, body } = receiver.received[0]!;
-      const told = headers as Record<string, string>;
-      for (const verifier of [new Standard(secret), new Svix(secret)]) {
-        expect(verifier.verify(body, told)).toMatchObject({
-          event: event.startsWith('after.') ? 'orders.insert' : event,
-        });
-        expect(() => verifier.verify(body.replace('"', ' "'), told)).toThrow();
-      }
-    } finally {
-      await receiver.close();
+    const shop = await openShop();
+    const secret = (await listen(shop, event, { url: receiver.url }))!;
+    expect(await kind.happen(shop)).toBe(kind.works);
+    const { headers, body } = receiver.received[0]!;
+    const told = headers as Record<string, string>;
+    for (const verifier of [new Standard(secret), new Svix(secret)]) {
+      expect(verifier.verify(body, told)).toMatchObject({
+        event: event.startsWith('after.') ? 'orders.insert' : event,
+      });
+      expect(() => verifier.verify(body.replace('"', ' "'), told)).toThrow();
     }
   });
 });

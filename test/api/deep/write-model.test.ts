@@ -13,10 +13,11 @@ import { drainJobs } from '../../world/jobs.js';
 import { signAccessToken } from '../../world/users.js';
 import { buildCollection, buildProject, storedDocuments } from '../../helpers/build-project.js';
 import { openFollower } from '../../helpers/feed-follower.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import type { TestApp } from '../../helpers/open-test-app.js';
 import { openRandom } from '../../helpers/random.js';
 import { chooseWrites, type Chosen } from '../../helpers/random-writes.js';
 import { openSeed } from '../../helpers/seed.js';
+import { useTestApp } from '../../helpers/use.js';
 import {
   MODEL,
   ModelRefusal,
@@ -102,135 +103,130 @@ it(
   async () => {
     const seed = openSeed('write model');
     const random = openRandom(seed);
-    const test = await openTestApp();
-    try {
-      const built = await buildProject(test.app);
-      const { project, publishable, secret } = built;
-      const users = [new ObjectId(), new ObjectId()];
-      const accounts = users.map((_id) => ({ _id, email: `${_id.toHexString()}@a.test`, isDeleted: false, _bsvc: {} }));
-      await test.app.db.collection(documentsName(defaultUsersCollection(project._id))).insertMany(accounts as never);
-      const collections: Record<string, Collection> = await buildCollections(test, built);
+    const test = await useTestApp();
+    const built = await buildProject(test.app);
+    const { project, publishable, secret } = built;
+    const users = [new ObjectId(), new ObjectId()];
+    const accounts = users.map((_id) => ({ _id, email: `${_id.toHexString()}@a.test`, isDeleted: false, _bsvc: {} }));
+    await test.app.db.collection(documentsName(defaultUsersCollection(project._id))).insertMany(accounts as never);
+    const collections: Record<string, Collection> = await buildCollections(test, built);
 
-      const [ada, bob] = users.map((id) => id.toHexString()) as [string, string];
-      const tokens = new Map([ada, bob].map((id) => [id, signAccessToken(test.app, project, id, 86_400_000)]));
-      const headersOf = (writer: ModelWriter): Record<string, string> => {
-        if (writer === null) return { 'x-api-key': secret };
-        const key = { 'x-api-key': publishable };
-        return writer === undefined ? key : { ...key, authorization: `Bearer ${tokens.get(writer)}` };
+    const [ada, bob] = users.map((id) => id.toHexString()) as [string, string];
+    const tokens = new Map([ada, bob].map((id) => [id, signAccessToken(test.app, project, id, 86_400_000)]));
+    const headersOf = (writer: ModelWriter): Record<string, string> => {
+      if (writer === null) return { 'x-api-key': secret };
+      const key = { 'x-api-key': publishable };
+      return writer === undefined ? key : { ...key, authorization: `Bearer ${tokens.get(writer)}` };
+    };
+    const followers = Object.keys(collections).map((name) => openFollower(test, name, headersOf(null)));
+    let state: ModelState = Object.fromEntries(Object.keys(MODEL).map((name) => [name, {}]));
+    const versions = new Map<string, string>();
+    const reached: Record<string, number> = {};
+
+    async function send(writer: ModelWriter, { writes, as, more }: Chosen) {
+      const [first] = writes as [ModelWrite];
+      const tagOf = ({ id, isFresh }: ModelWrite): string | undefined =>
+        isFresh === undefined ? undefined : `"${isFresh ? versions.get(id) : '2001-01-01T00:00:00.000Z'}"`;
+      const { op, collection, id, body } = first;
+      const path = `/api/data/${collection}`;
+      const [method, to, sent] = ((): ['post' | 'put' | 'patch' | 'delete', string, object?] => {
+        if (as === 'batch') {
+          const operations = writes.map((each) => ({
+            ...{ op: each.op === 'trash' ? 'remove' : each.op, collection: each.collection },
+            ...(each.op === 'insert' ? { body: { _id: each.id, ...each.body } } : { id: each.id, body: each.body }),
+          }));
+          return ['post', '/api/batch', { operations }];
+        }
+        if (as === 'bulk') return ['post', `${path}/bulk`, writes.map((each) => each.body)];
+        if (as === 'matching') {
+          const filter = `?team=${more}&confirm=${writes.length}`;
+          if (op === 'update') return ['patch', `${path}${filter}`, body];
+          return ['delete', `${path}${filter}${op === 'remove' ? '&permanent=true' : ''}`];
+        }
+        if (op === 'insert') return ['post', path, { _id: id, ...body }];
+        if (op === 'update') return [more === 'put' ? 'put' : 'patch', `${path}/${id}`, body];
+        if (op === 'recover') return ['patch', `${path}/${id}/recover`];
+        return ['delete', `${path}/${id}${op === 'remove' ? '?permanent=true' : ''}`];
+      })();
+      const match = as === 'one' && tagOf(first) ? { 'if-match': tagOf(first)! } : {};
+      const request = supertest(test.server)
+        [method](to)
+        .set({ ...headersOf(writer), ...match });
+      const reply = (await (sent ? request.send(sent) : request)) as {
+        status: number;
+        body: { code?: string; data?: { ids?: string[] } };
       };
-      const followers = Object.keys(collections).map((name) => openFollower(test, name, headersOf(null)));
-      let state: ModelState = Object.fromEntries(Object.keys(MODEL).map((name) => [name, {}]));
-      const versions = new Map<string, string>();
-      const reached: Record<string, number> = {};
-
-      async function send(writer: ModelWriter, { writes, as, more }: Chosen) {
-        const [first] = writes as [ModelWrite];
-        const tagOf = ({ id, isFresh }: ModelWrite): string | undefined =>
-          isFresh === undefined ? undefined : `"${isFresh ? versions.get(id) : '2001-01-01T00:00:00.000Z'}"`;
-        const { op, collection, id, body } = first;
-        const path = `/api/data/${collection}`;
-        const [method, to, sent] = ((): ['post' | 'put' | 'patch' | 'delete', string, object?] => {
-          if (as === 'batch') {
-            const operations = writes.map((each) => ({
-              ...{ op: each.op === 'trash' ? 'remove' : each.op, collection: each.collection },
-              ...(each.op === 'insert' ? { body: { _id: each.id, ...each.body } } : { id: each.id, body: each.body }),
-            }));
-            return ['post', '/api/batch', { operations }];
-          }
-          if (as === 'bulk') return ['post', `${path}/bulk`, writes.map((each) => each.body)];
-          if (as === 'matching') {
-            const filter = `?team=${more}&confirm=${writes.length}`;
-            if (op === 'update') return ['patch', `${path}${filter}`, body];
-            return ['delete', `${path}${filter}${op === 'remove' ? '&permanent=true' : ''}`];
-          }
-          if (op === 'insert') return ['post', path, { _id: id, ...body }];
-          if (op === 'update') return [more === 'put' ? 'put' : 'patch', `${path}/${id}`, body];
-          if (op === 'recover') return ['patch', `${path}/${id}/recover`];
-          return ['delete', `${path}/${id}${op === 'remove' ? '?permanent=true' : ''}`];
-        })();
-        const match = as === 'one' && tagOf(first) ? { 'if-match': tagOf(first)! } : {};
-        const request = supertest(test.server)
-          [method](to)
-          .set({ ...headersOf(writer), ...match });
-        const reply = (await (sent ? request.send(sent) : request)) as {
-          status: number;
-          body: { code?: string; data?: { ids?: string[] } };
-        };
-        const answered = reply.status < 300 ? 'carried out' : `${reply.status} ${reply.body.code}`;
-        return { answered, ids: reply.body.data?.ids ?? null, text: JSON.stringify(reply.body) };
-      }
-
-      /** What is stored in collections is what the model says, and what did not change has its version. */
-      async function compare(
-        names: Iterable<string>,
-        old: ModelState,
-        written: ReadonlySet<string>,
-        what: string,
-      ): Promise<void> {
-        for (const name of names) {
-          const collection = collections[name]!;
-          const found = await storedDocuments(test.app, collection)
-            .find({ isDeleted: { $in: [false, true] } })
-            .toArray();
-          const ids = found.map(({ _id, _bsvc: _, createdAt: _at, deletedAt, updatedAt, ...fields }) => {
-            const id = _id.toHexString();
-            const { trashedWith: _with, ...wanted } = state[name]![id] ?? {};
-            const document = { _id: id, ...fields };
-            if (!isDeepStrictEqual(document, wanted)) expect(document, `${name}: ${what}`).toEqual(wanted);
-            const [was, is] = [versions.get(id), updatedAt.toISOString()];
-            const stays = !written.has(id) && isDeepStrictEqual(old[name]![id], state[name]![id]);
-            const isLater =
-              was === undefined ||
-              (stays ? is === was : is > was || isDeepStrictEqual(old[name]![id], state[name]![id]));
-            if (!isLater || (deletedAt !== null) !== fields.isDeleted) {
-              expect(`${id} ${is}, ${String(deletedAt)}`, `${name}, ${was} before: ${what}`).toBe('another version');
-            }
-            versions.set(id, is);
-            return id;
-          });
-          expect(ids.sort(), `${name}: ${what}`).toEqual(Object.keys(state[name]!).sort());
-        }
-      }
-
-      for (let run = 0; run < RUNS; run++) {
-        const writer = random.pick<ModelWriter>([null, null, ada, ada, bob, bob, undefined]);
-        const chosen = chooseWrites(random, state, writer, [ada, bob]);
-        let { writes } = chosen;
-        const old = state;
-        const was = writes.map(({ collection, id }) => old[collection]![id]);
-        const { answered, ids, text } = await send(writer, chosen);
-        if (ids && chosen.as === 'bulk') writes = writes.map((write, at) => ({ ...write, id: ids[at]! }));
-        const [said, next] = judge(old, writer, writes);
-        state = next;
-        const what = `seed ${seed}, run ${run}: ${JSON.stringify({ writer, ...chosen, was })} ${text}`;
-        // On a MongoDB all of a transaction is decided about before its uniques are.
-        const isBefore = isWire && said === '409 DUPLICATE_VALUE' && answered === judge(old, writer, writes, false)[0];
-        if (!isBefore) expect(answered, what).toBe(said);
-        reached[said] = (reached[said] ?? 0) + 1;
-        if (said === 'carried out' && writes.some(({ collection }) => collection === 'boards')) {
-          await drainJobs(test.app);
-          for (const { op, id } of writes) {
-            if (op === 'recover' && state.boards![id]?.isDeleted === false) returnWith(id, state);
-          }
-        }
-        const isLook = (run + 1) % LOOK === 0;
-        const touched = new Set(writes.map(({ collection }) => collection));
-        // Boards take others with them.
-        const names = isLook || touched.has('boards') ? Object.keys(collections) : touched;
-        await compare(names, old, new Set(said === 'carried out' ? writes.map(({ id }) => id) : []), what);
-        if (!isLook) continue;
-        await test.app.backgroundTasks.idle();
-        for (const follower of followers) {
-          await follower.catchUp();
-          expect(follower.known, what).toEqual(await follower.list());
-        }
-      }
-      console.log(`write model: ${JSON.stringify(reached)}`);
-      expect(reached['carried out']! / RUNS).toBeGreaterThan(0.25);
-      expect(Object.keys(reached)).toEqual(expect.arrayContaining(EXPECTED));
-    } finally {
-      await test.close();
+      const answered = reply.status < 300 ? 'carried out' : `${reply.status} ${reply.body.code}`;
+      return { answered, ids: reply.body.data?.ids ?? null, text: JSON.stringify(reply.body) };
     }
+
+    /** What is stored in collections is what the model says, and what did not change has its version. */
+    async function compare(
+      names: Iterable<string>,
+      old: ModelState,
+      written: ReadonlySet<string>,
+      what: string,
+    ): Promise<void> {
+      for (const name of names) {
+        const collection = collections[name]!;
+        const found = await storedDocuments(test.app, collection)
+          .find({ isDeleted: { $in: [false, true] } })
+          .toArray();
+        const ids = found.map(({ _id, _bsvc: _, createdAt: _at, deletedAt, updatedAt, ...fields }) => {
+          const id = _id.toHexString();
+          const { trashedWith: _with, ...wanted } = state[name]![id] ?? {};
+          const document = { _id: id, ...fields };
+          if (!isDeepStrictEqual(document, wanted)) expect(document, `${name}: ${what}`).toEqual(wanted);
+          const [was, is] = [versions.get(id), updatedAt.toISOString()];
+          const stays = !written.has(id) && isDeepStrictEqual(old[name]![id], state[name]![id]);
+          const isLater =
+            was === undefined || (stays ? is === was : is > was || isDeepStrictEqual(old[name]![id], state[name]![id]));
+          if (!isLater || (deletedAt !== null) !== fields.isDeleted) {
+            expect(`${id} ${is}, ${String(deletedAt)}`, `${name}, ${was} before: ${what}`).toBe('another version');
+          }
+          versions.set(id, is);
+          return id;
+        });
+        expect(ids.sort(), `${name}: ${what}`).toEqual(Object.keys(state[name]!).sort());
+      }
+    }
+
+    for (let run = 0; run < RUNS; run++) {
+      const writer = random.pick<ModelWriter>([null, null, ada, ada, bob, bob, undefined]);
+      const chosen = chooseWrites(random, state, writer, [ada, bob]);
+      let { writes } = chosen;
+      const old = state;
+      const was = writes.map(({ collection, id }) => old[collection]![id]);
+      const { answered, ids, text } = await send(writer, chosen);
+      if (ids && chosen.as === 'bulk') writes = writes.map((write, at) => ({ ...write, id: ids[at]! }));
+      const [said, next] = judge(old, writer, writes);
+      state = next;
+      const what = `seed ${seed}, run ${run}: ${JSON.stringify({ writer, ...chosen, was })} ${text}`;
+      // On a MongoDB all of a transaction is decided about before its uniques are.
+      const isBefore = isWire && said === '409 DUPLICATE_VALUE' && answered === judge(old, writer, writes, false)[0];
+      if (!isBefore) expect(answered, what).toBe(said);
+      reached[said] = (reached[said] ?? 0) + 1;
+      if (said === 'carried out' && writes.some(({ collection }) => collection === 'boards')) {
+        await drainJobs(test.app);
+        for (const { op, id } of writes) {
+          if (op === 'recover' && state.boards![id]?.isDeleted === false) returnWith(id, state);
+        }
+      }
+      const isLook = (run + 1) % LOOK === 0;
+      const touched = new Set(writes.map(({ collection }) => collection));
+      // Boards take others with them.
+      const names = isLook || touched.has('boards') ? Object.keys(collections) : touched;
+      await compare(names, old, new Set(said === 'carried out' ? writes.map(({ id }) => id) : []), what);
+      if (!isLook) continue;
+      await test.app.backgroundTasks.idle();
+      for (const follower of followers) {
+        await follower.catchUp();
+        expect(follower.known, what).toEqual(await follower.list());
+      }
+    }
+    console.log(`write model: ${JSON.stringify(reached)}`);
+    expect(reached['carried out']! / RUNS).toBeGreaterThan(0.25);
+    expect(Object.keys(reached)).toEqual(expect.arrayContaining(EXPECTED));
   },
   120_000 + 100 * RUNS,
 );

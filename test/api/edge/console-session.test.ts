@@ -11,7 +11,6 @@ import { saveView } from '../../../src/features/operators/admin-routes.js';
 import { buildCollection, buildProject } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { buildOperator, openOperatorClient, OPERATOR_PASSWORD, type Method } from '../../helpers/operator-client.js';
-import { openTestApp } from '../../helpers/open-test-app.js';
 import { useTestApp } from '../../helpers/use.js';
 
 const HOUR_MS = 3_600_000;
@@ -53,20 +52,16 @@ describe('signing in at the console', () => {
   });
 
   it('makes the cookie one of the public address: its path, and for https alone', async () => {
-    const proxied = await openTestApp({
+    const proxied = await useTestApp({
       settings: { BSVC_BCRYPT_COST: '4', BSVC_PUBLIC_URL: 'https://tools.example/bsvc' },
     });
-    try {
-      const { email } = await buildOperator(proxied);
-      const answer = await supertest(proxied.server)
-        .post('/api/admin/login')
-        .set({ origin: 'https://tools.example', 'x-bsvc-console': '1' })
-        .send({ email, password: OPERATOR_PASSWORD, cookie: true })
-        .expect(200);
-      expect(cookieOf(answer)).toMatch(/; Path=\/bsvc; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure$/);
-    } finally {
-      await proxied.close();
-    }
+    const { email } = await buildOperator(proxied);
+    const answer = await supertest(proxied.server)
+      .post('/api/admin/login')
+      .set({ origin: 'https://tools.example', 'x-bsvc-console': '1' })
+      .send({ email, password: OPERATOR_PASSWORD, cookie: true })
+      .expect(200);
+    expect(cookieOf(answer)).toMatch(/; Path=\/bsvc; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure$/);
   });
 
   it('is refused to pages of other sites, which would sign somebody in as whom they like', async () => {
@@ -555,31 +550,23 @@ describe('the audit log', () => {
 
 describe('the limit of requests of operators', () => {
   it('is thirty times that of anybody, for who presents a token in the form of theirs', async () => {
-    const limited = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_RATE_LIMIT: '2/15m' } });
-    try {
-      const { call } = await buildOperator(limited);
-      const limits = async (request: Test) => (await request).headers['ratelimit-limit'] as string;
-      expect(await limits(call('get', '/api/admin/me'))).toBe('60');
-      expect(await limits(openOperatorClient(limited, 'guess')('get', '/api/admin/me'))).toBe('2');
-      expect(await limits(supertest(limited.server).get('/api/projects'))).toBe('2');
-      for (let n = 0; n < 58; n++) await call('get', '/api/admin/me').expect(200);
-      await call('get', '/api/projects').expect(200);
-      expect(codeOf(await call('get', '/api/projects').expect(429))).toBe('RATE_LIMITED');
-    } finally {
-      await limited.close();
-    }
+    const limited = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_RATE_LIMIT: '2/15m' } });
+    const { call } = await buildOperator(limited);
+    const limits = async (request: Test) => (await request).headers['ratelimit-limit'] as string;
+    expect(await limits(call('get', '/api/admin/me'))).toBe('60');
+    expect(await limits(openOperatorClient(limited, 'guess')('get', '/api/admin/me'))).toBe('2');
+    expect(await limits(supertest(limited.server).get('/api/projects'))).toBe('2');
+    for (let n = 0; n < 58; n++) await call('get', '/api/admin/me').expect(200);
+    await call('get', '/api/projects').expect(200);
+    expect(codeOf(await call('get', '/api/projects').expect(429))).toBe('RATE_LIMITED');
   });
 });
 
 describe('the console that is switched off', () => {
   it('is at no address', async () => {
-    const off = await openTestApp({ settings: { BSVC_CONSOLE: 'off' } });
-    try {
-      for (const path of ['/console', '/console/', '/console/console.js']) {
-        expect(codeOf(await supertest(off.server).get(path).expect(404))).toBe('NOT_FOUND');
-      }
-    } finally {
-      await off.close();
+    const off = await useTestApp({ settings: { BSVC_CONSOLE: 'off' } });
+    for (const path of ['/console', '/console/', '/console/console.js']) {
+      expect(codeOf(await supertest(off.server).get(path).expect(404))).toBe('NOT_FOUND');
     }
   });
 });

@@ -3,7 +3,6 @@ import request from 'supertest';
 import { describe, expect, it } from 'vitest';
 import { revokeKey, updateProject } from '../../world/projects.js';
 import { buildCollection, buildProject } from '../../helpers/build-project.js';
-import { openTestApp } from '../../helpers/open-test-app.js';
 import { useTestApp } from '../../helpers/use.js';
 
 const test = await useTestApp();
@@ -188,13 +187,12 @@ describe('GET /api/health', () => {
   });
 
   it('answers 503 when the database is gone, while /live goes on', async () => {
-    const other = await openTestApp();
+    const other = await useTestApp();
     await other.app.close();
     const reply = await request(other.server).get('/api/health');
     expect([reply.status, reply.body.status, reply.body.dependencies.database]).toEqual([503, 'error', 'disconnected']);
     const ready = await request(other.server).get('/api/health/ready');
     expect([ready.status, ready.body]).toEqual([503, { status: 'disconnected' }]);
     expect((await request(other.server).get('/api/health/live')).status).toBe(200);
-    await other.close();
   });
 });

@@ -8,7 +8,7 @@ import { buildCollection, buildProject, placeDocuments } from '../../helpers/bui
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { buildOperator, type OperatorClient } from '../../helpers/operator-client.js';
 import { openStorageClient } from '../../helpers/storage-client.js';
-import { useTestApp } from '../../helpers/use.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
 const MINUTE_MS = 60_000;
 
@@ -59,73 +59,61 @@ describe('a ring of samples', () => {
 
 describe('figures over time', () => {
   it('tell rates, times and sizes of the last hour, a gap where nothing was looked at, and nothing that came before', async () => {
-    const series = startSeries(test.app);
-    try {
-      await series.look();
-      clock.advance(10_000);
-      for (let n = 0; n < 20; n++) await supertest(test.server).get('/api/health').expect(200);
-      await supertest(test.server).get('/api/nothing').expect(404);
-      await series.look();
-      clock.advance(30_000);
-      await series.look();
-      const { from, stepMs, series: values } = await get<SeriesAnswer>('/api/admin/series?range=1h');
-      expect(Object.keys(values)).toEqual([...FIGURES]);
-      expect(stepMs).toBe(10_000);
-      expect(new Date(from).getTime() + values.p50Ms!.length * stepMs).toBeGreaterThan(clock.now());
-      expect(values.requests2xx!.slice(-5)).toEqual([null, 2, null, null, 0]);
-      expect(values.requests4xx!.at(-4)).toBe(0.1);
-      expect(values.p95Ms!.at(-4)).toBeGreaterThan(0);
-      expect(values.p95Ms!.at(-1)).toBeNull();
-      expect(values.requests2xx!.slice(0, -5).every((value) => value === null)).toBe(true);
-    } finally {
-      series.stop();
-    }
+    const series = use(startSeries(test.app));
+    await series.look();
+    clock.advance(10_000);
+    for (let n = 0; n < 20; n++) await supertest(test.server).get('/api/health').expect(200);
+    await supertest(test.server).get('/api/nothing').expect(404);
+    await series.look();
+    clock.advance(30_000);
+    await series.look();
+    const { from, stepMs, series: values } = await get<SeriesAnswer>('/api/admin/series?range=1h');
+    expect(Object.keys(values)).toEqual([...FIGURES]);
+    expect(stepMs).toBe(10_000);
+    expect(new Date(from).getTime() + values.p50Ms!.length * stepMs).toBeGreaterThan(clock.now());
+    expect(values.requests2xx!.slice(-5)).toEqual([null, 2, null, null, 0]);
+    expect(values.requests4xx!.at(-4)).toBe(0.1);
+    expect(values.p95Ms!.at(-4)).toBeGreaterThan(0);
+    expect(values.p95Ms!.at(-1)).toBeNull();
+    expect(values.requests2xx!.slice(0, -5).every((value) => value === null)).toBe(true);
   });
 
   it('cost at most a thousandth of a processor', async () => {
-    const series = startSeries(test.app);
-    try {
-      const LOOKS = 200;
-      const lookOften = async (): Promise<void> => {
-        for (let n = 0; n < LOOKS; n++) {
-          clock.advance(10_000);
-          await series.look();
-        }
-      };
-      // What happens once, and what is compiled meanwhile, is no part of it.
-      await lookOften();
-      const before = process.cpuUsage();
-      await lookOften();
-      const { user, system } = process.cpuUsage(before);
-      expect((user + system) / 1_000 / LOOKS / 10_000).toBeLessThan(0.001);
-    } finally {
-      series.stop();
-    }
+    const series = use(startSeries(test.app));
+    const LOOKS = 200;
+    const lookOften = async (): Promise<void> => {
+      for (let n = 0; n < LOOKS; n++) {
+        clock.advance(10_000);
+        await series.look();
+      }
+    };
+    // What happens once, and what is compiled meanwhile, is no part of it.
+    await lookOften();
+    const before = process.cpuUsage();
+    await lookOften();
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000 / LOOKS / 10_000).toBeLessThan(0.001);
   });
 
   it('of a day come by the minute, and of a month from one document an hour', async () => {
-    const series = startSeries(test.app);
-    try {
+    const series = use(startSeries(test.app));
+    await series.look();
+    for (let minute = 0; minute < 75; minute++) {
+      clock.advance(MINUTE_MS);
+      await supertest(test.server).get('/api/health').expect(200);
       await series.look();
-      for (let minute = 0; minute < 75; minute++) {
-        clock.advance(MINUTE_MS);
-        await supertest(test.server).get('/api/health').expect(200);
-        await series.look();
-      }
-      ({ call } = await buildOperator(test));
-      const day = await get<SeriesAnswer>('/api/admin/series?range=24h');
-      expect(day.stepMs).toBe(MINUTE_MS);
-      const rates = day.series.requests2xx!.filter((value) => value !== null);
-      expect(rates.length).toBeGreaterThanOrEqual(75);
-      for (const rate of rates.slice(-70)) expect(rate).toBeCloseTo(1 / 60, 5);
-      const month = await get<SeriesAnswer>('/api/admin/series?range=30d');
-      expect(month.series.requests2xx).toHaveLength(30 * 24 * 6);
-      expect(month.series.requests2xx!.filter((value) => value !== null).length).toBeGreaterThanOrEqual(6);
-      const stored = await test.app.db.collection('series_hours').find({}).toArray();
-      expect(stored.length).toBeLessThanOrEqual(3);
-    } finally {
-      series.stop();
     }
+    ({ call } = await buildOperator(test));
+    const day = await get<SeriesAnswer>('/api/admin/series?range=24h');
+    expect(day.stepMs).toBe(MINUTE_MS);
+    const rates = day.series.requests2xx!.filter((value) => value !== null);
+    expect(rates.length).toBeGreaterThanOrEqual(75);
+    for (const rate of rates.slice(-70)) expect(rate).toBeCloseTo(1 / 60, 5);
+    const month = await get<SeriesAnswer>('/api/admin/series?range=30d');
+    expect(month.series.requests2xx).toHaveLength(30 * 24 * 6);
+    expect(month.series.requests2xx!.filter((value) => value !== null).length).toBeGreaterThanOrEqual(6);
+    const stored = await test.app.db.collection('series_hours').find({}).toArray();
+    expect(stored.length).toBeLessThanOrEqual(3);
   });
 
   it('and the state of the service are for operators who see all projects', async () => {

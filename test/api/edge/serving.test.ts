@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { openTestApp } from '../../helpers/open-test-app.js';
 import { useTestApp } from '../../helpers/use.js';
 
 const test = await useTestApp({ settings: { BSVC_PUBLIC_URL: 'https://api.example.com' } });
@@ -21,9 +20,8 @@ describe('security headers', () => {
   });
 
   it('do not promise HTTPS where clients come without', async () => {
-    const plain = await openTestApp();
+    const plain = await useTestApp();
     expect((await fetch(`${plain.url}/api/health`)).headers.has('strict-transport-security')).toBe(false);
-    await plain.close();
   });
 });
 
@@ -46,18 +44,16 @@ describe('X-Forwarded-For', () => {
   const pass = (url: string) => fetch(`${url}/api/health/live`, { headers: { 'x-forwarded-for': '203.0.113.9' } });
 
   it('is logged once when no proxy is trusted', async () => {
-    const plain = await openTestApp();
+    const plain = await useTestApp();
     await fetch(`${plain.url}/api/health/live`);
     expect(advice(plain.logLines)).toBe(0);
     for (let request = 0; request < 3; request++) await pass(plain.url);
     expect(advice(plain.logLines)).toBe(1);
-    await plain.close();
   });
 
   it('is not logged behind a trusted proxy', async () => {
-    const behind = await openTestApp({ settings: { BSVC_TRUST_PROXY: '1' } });
+    const behind = await useTestApp({ settings: { BSVC_TRUST_PROXY: '1' } });
     await pass(behind.url);
     expect(advice(behind.logLines)).toBe(0);
-    await behind.close();
   });
 });

@@ -102,16 +102,12 @@ describe('POST /api/userAuth/social/:provider/id-token', () => {
     ['several clients, issued to a list', { aud: ['client-1', 'other'], azp: ['client-1'] }, REFUSED],
     ['others', { aud: ['other', 'another'], azp: 'client-1' }, REFUSED],
   ])('judges a token for %s', async (_what, claims, expected) => {
-    const double = await openSocialIssuer();
-    try {
-      const at = { name: 'several', issuer: double.url, clientId: double.clientId, appClientIds: ['shop-app'] };
-      await setSocialProvider(test.app, shop.project, provider(at));
-      double.behaviour = { sub: `person-${people}`, email: buildEmail(), emailVerified: true, claims };
-      const sent = { idToken: double.idToken(hash('a')), nonce: 'a' };
-      expect(codeOf(await client.post('/social/several/id-token', sent))).toBe(expected);
-    } finally {
-      await double.close();
-    }
+    const double = use(await openSocialIssuer());
+    const at = { name: 'several', issuer: double.url, clientId: double.clientId, appClientIds: ['shop-app'] };
+    await setSocialProvider(test.app, shop.project, provider(at));
+    double.behaviour = { sub: `person-${people}`, email: buildEmail(), emailVerified: true, claims };
+    const sent = { idToken: double.idToken(hash('a')), nonce: 'a' };
+    expect(codeOf(await client.post('/social/several/id-token', sent))).toBe(expected);
   });
 
   it('refuses a token that has expired', async () => {

@@ -5,7 +5,6 @@ import { webhookStore } from '../../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { settleWebhooks } from '../../helpers/build-webhook.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
-import { openTestApp } from '../../helpers/open-test-app.js';
 import { use, useTestApp } from '../../helpers/use.js';
 import { openWebhookReceiver } from '../../helpers/webhook-receiver.js';
 
@@ -93,21 +92,17 @@ describe('the headers of a webhook', () => {
 
 describe('the port of a webhook', () => {
   it('is none of another well-known service', async () => {
-    const closed = await openTestApp({ settings: { BSVC_ADMIN_TOKEN: TOKEN } });
-    try {
-      const { project } = await buildProject(closed.app);
-      const register = (port: number) =>
-        supertest(closed.url)
-          .post(`/api/projects/${project._id.toHexString()}/webhooks`)
-          .set('authorization', `Bearer ${TOKEN}`)
-          .send({ url: `https://93.184.216.34:${port}/`, events: ['*'] });
-      for (const port of [22, 25, 6379, 27017]) {
-        expect((await register(port).expect(400)).body).toMatchObject({ code: 'PORT_NOT_ALLOWED' });
-      }
-      for (const port of [443, 8443]) await register(port).expect(201);
-    } finally {
-      await closed.close();
+    const closed = await useTestApp({ settings: { BSVC_ADMIN_TOKEN: TOKEN } });
+    const { project } = await buildProject(closed.app);
+    const register = (port: number) =>
+      supertest(closed.url)
+        .post(`/api/projects/${project._id.toHexString()}/webhooks`)
+        .set('authorization', `Bearer ${TOKEN}`)
+        .send({ url: `https://93.184.216.34:${port}/`, events: ['*'] });
+    for (const port of [22, 25, 6379, 27017]) {
+      expect((await register(port).expect(400)).body).toMatchObject({ code: 'PORT_NOT_ALLOWED' });
     }
+    for (const port of [443, 8443]) await register(port).expect(201);
   });
 });
 
@@ -142,15 +137,11 @@ describe('the address of a webhook', () => {
     const { id } = await add();
     const documentId = await insert('posts');
     await settleWebhooks(test.app);
-    const moved = await openWebhookReceiver();
-    try {
-      await call('patch', `/${id}`, { url: moved.url }).expect(200);
-      clock.advance(6_000);
-      await settleWebhooks(test.app);
-      expect([receiver.actionsOf(documentId), moved.actionsOf(documentId)]).toEqual([['insert'], ['insert']]);
-    } finally {
-      await moved.close();
-    }
+    const moved = use(await openWebhookReceiver());
+    await call('patch', `/${id}`, { url: moved.url }).expect(200);
+    clock.advance(6_000);
+    await settleWebhooks(test.app);
+    expect([receiver.actionsOf(documentId), moved.actionsOf(documentId)]).toEqual([['insert'], ['insert']]);
   });
 });
 

@@ -7,7 +7,6 @@ import { rotateKey, updateProject } from '../../../world/projects.js';
 import { cutOffTokens, signAccessToken } from '../../../world/users.js';
 import { buildCollection, buildProject } from '../../../helpers/build-project.js';
 import { openStreamClient, type StreamCall, type StreamClient } from '../../../helpers/event-stream.js';
-import { openTestApp } from '../../../helpers/open-test-app.js';
 import { useTestApp } from '../../../helpers/use.js';
 
 const USER = new ObjectId().toHexString();
@@ -296,28 +295,24 @@ describe('a flood of streams', () => {
   });
 
   it('does not count among the requests under way', async () => {
-    const small = await openTestApp({ constants: { maxInFlight: 3 } });
-    try {
-      const own = await buildProject(small.app);
-      await buildCollection(small.app, own.project, { name: 'notes' });
-      await setChanges(small.app, own.project._id, 'notes', { on: true });
-      const call = { headers: { 'x-api-key': own.secret }, body: { subscriptions: [{ collection: 'notes' }] } };
-      const clients: StreamClient[] = [];
-      for (let n = 0; n < 6; n++) clients.push(await openStreamClient(small, call));
-      expect(clients.map(said)).toEqual(Array(6).fill('200'));
-      // Health checks pass in any case; a list does not.
-      const listed = await supertest(small.server).get('/api/data/notes').set('x-api-key', own.secret);
-      expect(listed.status).toBe(200);
-      small.app.readiness.end();
-      for (const client of clients) {
-        await client.ended;
-        const { code, retryAfterMs } = client.events.at(-1)!.data;
-        expect(code).toBe('SERVER_STOPPING');
-        expect(retryAfterMs).toBeGreaterThan(0);
-        expect(retryAfterMs).toBeLessThanOrEqual(5000);
-      }
-    } finally {
-      await small.close();
+    const small = await useTestApp({ constants: { maxInFlight: 3 } });
+    const own = await buildProject(small.app);
+    await buildCollection(small.app, own.project, { name: 'notes' });
+    await setChanges(small.app, own.project._id, 'notes', { on: true });
+    const call = { headers: { 'x-api-key': own.secret }, body: { subscriptions: [{ collection: 'notes' }] } };
+    const clients: StreamClient[] = [];
+    for (let n = 0; n < 6; n++) clients.push(await openStreamClient(small, call));
+    expect(clients.map(said)).toEqual(Array(6).fill('200'));
+    // Health checks pass in any case; a list does not.
+    const listed = await supertest(small.server).get('/api/data/notes').set('x-api-key', own.secret);
+    expect(listed.status).toBe(200);
+    small.app.readiness.end();
+    for (const client of clients) {
+      await client.ended;
+      const { code, retryAfterMs } = client.events.at(-1)!.data;
+      expect(code).toBe('SERVER_STOPPING');
+      expect(retryAfterMs).toBeGreaterThan(0);
+      expect(retryAfterMs).toBeLessThanOrEqual(5000);
     }
   });
 });
