@@ -14,6 +14,7 @@ import {
   readEverything,
   type Answer,
   type Estate,
+  type Shot,
   type Stranger,
 } from '../stage.js';
 
@@ -92,235 +93,120 @@ describe('a stranger who names what belongs to another project', () => {
   });
 });
 
-/** Names of another project inside bodies, queries, headers and cookies, where no path shows them. */
-const SMUGGLED: readonly [what: string, expected: string, attack: () => Promise<Answer>][] = [
+const NO_FILE = '404 FILE_NOT_FOUND';
+const NO_COLLECTION = '404 COLLECTION_NOT_FOUND';
+const NO_TEMPLATE = '404 TEMPLATE_NOT_FOUND';
+const NO_SESSION = '401 REFRESH_INVALID';
+const NO_TOKEN = '401 TOKEN_INVALID';
+const NO_PROJECT = '404 PROJECT_NOT_FOUND';
+const NO_USER = '404 USER_NOT_FOUND';
+const BEARER = { authorization: 'Bearer :token' };
+const GRAPH = { from: ':collection', startWith: '$a', connectFromField: 'a', connectToField: '_id', as: 'x' };
+const inPipeline = (stage: object): [string, object] => ['POST data/mine/aggregate', { pipeline: [stage] }];
+const refresh = (headers: Record<string, string>): [string, undefined, Record<string, string>] => [
+  'POST userAuth/refresh-token',
+  undefined,
+  headers,
+];
+const own = stranger.project._id.toHexString();
+const names = {
+  ...victim.names,
+  own,
+  self: stranger.user.id,
+  token: victim.user.accessToken,
+  capitals: victim.names.projectId!.toUpperCase(),
+  called: encodeURIComponent(victim.project.name),
+  key: victim.publishable,
+  secret: victim.secret,
+};
+
+/** Names of another project inside bodies, queries, headers and cookies, where no path shows them; by a secret key. */
+const SMUGGLED: [what: string, expected: string, request: string, body?: unknown, headers?: Record<string, string>][] =
   [
-    'a file path to confirm',
-    '404 FILE_NOT_FOUND',
-    () => mine('POST', '/api/storage/upload-confirm', { filePath: victim.names.pendingPath, size: 6 }),
-  ],
-  [
-    'a confirmed file to confirm again',
-    '404 FILE_NOT_FOUND',
-    () => mine('POST', '/api/storage/upload-confirm', { filePath: victim.names.path, size: 6 }),
-  ],
-  [
-    'a file path to delete',
-    '404 FILE_NOT_FOUND',
-    () => mine('DELETE', '/api/storage/file', { path: victim.names.path }),
-  ],
-  [
-    'a file path behind an own prefix',
-    '404 FILE_NOT_FOUND',
-    () => mine('DELETE', '/api/storage/file', { path: `${ownId()}/../${victim.names.path}` }),
-  ],
-  [
-    'the stored name of a collection',
-    '404 COLLECTION_NOT_FOUND',
-    () => mine('GET', `/api/data/documents_${victim.names.projectId}_x`),
-  ],
-  ['the stored name of a system collection', '404 COLLECTION_NOT_FOUND', () => mine('GET', '/api/data/projects')],
-  [
-    'a collection in $lookup',
-    '404 COLLECTION_NOT_FOUND',
-    () => pipeline({ $lookup: { from: victim.names.collection, pipeline: [], as: 'x' } }),
-  ],
-  [
-    'a collection in $unionWith',
-    '404 COLLECTION_NOT_FOUND',
-    () => pipeline({ $unionWith: { coll: victim.names.collection } }),
-  ],
-  [
-    'a collection in $unionWith, by its text alone',
-    '404 COLLECTION_NOT_FOUND',
-    () => pipeline({ $unionWith: victim.names.collection }),
-  ],
-  [
-    'a collection in $graphLookup',
-    '404 COLLECTION_NOT_FOUND',
-    () =>
-      pipeline({
-        $graphLookup: {
-          from: victim.names.collection,
-          startWith: '$a',
-          connectFromField: 'a',
-          connectToField: '_id',
-          as: 'x',
-        },
-      }),
-  ],
-  [
-    'a stored collection inside $facet',
-    '404 COLLECTION_NOT_FOUND',
-    () => pipeline({ $facet: { a: [{ $unionWith: { coll: `documents_${victim.names.projectId}_x` } }] } }),
-  ],
-  [
-    'another database in $lookup',
-    '400 INVALID_PIPELINE',
-    () => pipeline({ $lookup: { from: { db: 'bsvc', coll: 'projects' }, pipeline: [], as: 'x' } }),
-  ],
-  [
-    'a template',
-    '404 TEMPLATE_NOT_FOUND',
-    () => mine('POST', '/api/mail/send', { to: 'a@b.co', templateId: victim.names.templateId }),
-  ],
-  [
-    'a template by name',
-    '404 TEMPLATE_NOT_FOUND',
-    () => mine('POST', '/api/mail/send', { to: 'a@b.co', templateName: victim.names.template }),
-  ],
-  [
-    'an audience',
-    '403 BYOK_REQUIRED',
-    () => mine('POST', '/api/mail/broadcasts', { audienceId: victim.names.audience, subject: 's', text: 't' }),
-  ],
-  [
-    'a refresh token in the header',
-    '401 REFRESH_INVALID',
-    () => mine('POST', '/api/userAuth/refresh-token', undefined, { 'x-refresh-token': victim.names.refreshToken! }),
-  ],
-  [
-    'a refresh token in the victim’s cookie',
-    '401 REFRESH_INVALID',
-    () =>
-      mine('POST', '/api/userAuth/refresh-token', undefined, {
-        cookie: `bsvc_rt_${victim.names.projectId}=${victim.names.refreshToken}`,
-      }),
-  ],
-  [
-    'a refresh token in a cookie of the own project',
-    '401 REFRESH_INVALID',
-    () =>
-      mine('POST', '/api/userAuth/refresh-token', undefined, {
-        cookie: `bsvc_rt_${ownId()}=${victim.names.refreshToken}`,
-      }),
-  ],
-  [
-    'a refresh token to sign out',
-    '200',
-    () => mine('POST', '/api/userAuth/logout', undefined, { 'x-refresh-token': victim.names.refreshToken! }),
-  ],
-  [
-    'an access token at /me',
-    '401 TOKEN_INVALID',
-    () => mine('GET', '/api/userAuth/me', undefined, { authorization: `Bearer ${victim.user.accessToken}` }),
-  ],
-  [
-    'an access token at update-profile',
-    '401 TOKEN_INVALID',
-    () =>
-      mine(
-        'PATCH',
-        '/api/userAuth/update-profile',
-        { name: 'x' },
-        { authorization: `Bearer ${victim.user.accessToken}` },
-      ),
-  ],
-  [
-    'an address to reset',
-    '400 OTP_INVALID',
-    () =>
-      mine('POST', '/api/userAuth/reset-password', {
-        email: victim.names.email,
-        otp: '123456',
-        newPassword: 'another one',
-      }),
-  ],
-  [
-    'the victim’s id in the path of an operator',
-    '404 PROJECT_NOT_FOUND',
-    () => operator('GET', `/api/projects/${victim.names.projectId}`),
-  ],
-  [
-    'the same in capitals',
-    '404 PROJECT_NOT_FOUND',
-    () => operator('GET', `/api/projects/${victim.names.projectId!.toUpperCase()}`),
-  ],
-  [
-    'the victim’s name instead of its id',
-    '404 PROJECT_NOT_FOUND',
-    () => operator('GET', `/api/projects/${encodeURIComponent(victim.project.name)}`),
-  ],
-  [
-    'a dotted way to the victim',
-    '404 PROJECT_NOT_FOUND',
-    () => operator('GET', `/api/projects/${ownId()}%2f..%2f${victim.names.projectId}`),
-  ],
-  [
-    'a user of the victim below the own project',
-    '404 USER_NOT_FOUND',
-    () => operator('GET', `/api/projects/${ownId()}/users/${victim.names.user}`),
-  ],
-  [
-    'the same by address',
-    '404 USER_NOT_FOUND',
-    () => operator('GET', `/api/projects/${ownId()}/users/nobody@example.test`),
-  ],
-  ['a key', '404 KEY_NOT_FOUND', () => operator('DELETE', `/api/projects/${ownId()}/keys/${victim.names.keyId}`)],
-  [
-    'a webhook',
-    '404 WEBHOOK_NOT_FOUND',
-    () => operator('GET', `/api/projects/${ownId()}/webhooks/${victim.names.webhook}`),
-  ],
-  [
-    'a delivery',
-    '404 WEBHOOK_NOT_FOUND',
-    () =>
-      operator(
-        'POST',
-        `/api/projects/${ownId()}/webhooks/${victim.names.webhook}/deliveries/${victim.names.delivery}/replay`,
-      ),
-  ],
-  [
-    'a collection',
-    '404 COLLECTION_NOT_FOUND',
-    () => operator('DELETE', `/api/projects/${ownId()}/collections/${victim.names.collection}`),
-  ],
-  [
-    'a template',
-    '404 TEMPLATE_NOT_FOUND',
-    () => operator('DELETE', `/api/projects/${ownId()}/mail/templates/${victim.names.template}`),
-  ],
-  ['a mail', '404 NOT_FOUND', () => operator('GET', `/api/projects/${ownId()}/mail/logs/${victim.names.mail}`)],
-  [
-    'a session',
-    '404 USER_NOT_FOUND',
-    () => operator('DELETE', `/api/projects/${ownId()}/users/${victim.names.user}/sessions/${victim.names.session}`),
-  ],
-  [
-    'a session, below a user of one’s own',
-    '404 SESSION_NOT_FOUND',
-    () => operator('DELETE', `/api/projects/${ownId()}/users/${stranger.user.id}/sessions/${victim.names.session}`),
-  ],
-  [
-    'two keys in one request',
-    '401 API_KEY_INVALID',
-    () =>
-      fire(stage, {
-        method: 'GET',
-        path: '/api/data/mine',
-        headers: { 'x-api-key': [stranger.secret, victim.secret] },
-      }),
-  ],
-  [
-    'the victim’s key in the query',
-    '401 API_KEY_MISSING',
-    () => fire(stage, { method: 'GET', path: `/api/data/mine?key=${victim.publishable}&x-api-key=${victim.secret}` }),
-  ],
+    ['a file path to confirm', NO_FILE, 'POST storage/upload-confirm', { filePath: ':pendingPath', size: 6 }],
+    ['a confirmed file to confirm again', NO_FILE, 'POST storage/upload-confirm', { filePath: ':path', size: 6 }],
+    ['a file path to delete', NO_FILE, 'DELETE storage/file', { path: ':path' }],
+    ['a file path behind an own prefix', NO_FILE, 'DELETE storage/file', { path: ':own/../:path' }],
+    ['the stored name of a collection', NO_COLLECTION, 'GET data/documents_:projectId_x'],
+    ['the stored name of a system collection', NO_COLLECTION, 'GET data/projects'],
+    [
+      'a collection in $lookup',
+      NO_COLLECTION,
+      ...inPipeline({ $lookup: { from: ':collection', pipeline: [], as: 'x' } }),
+    ],
+    ['a collection in $unionWith', NO_COLLECTION, ...inPipeline({ $unionWith: { coll: ':collection' } })],
+    ['a collection in $unionWith, by its text alone', NO_COLLECTION, ...inPipeline({ $unionWith: ':collection' })],
+    ['a collection in $graphLookup', NO_COLLECTION, ...inPipeline({ $graphLookup: GRAPH })],
+    [
+      'a stored collection inside $facet',
+      NO_COLLECTION,
+      ...inPipeline({ $facet: { a: [{ $unionWith: { coll: 'documents_:projectId_x' } }] } }),
+    ],
+    [
+      'another database in $lookup',
+      '400 INVALID_PIPELINE',
+      ...inPipeline({ $lookup: { from: { db: 'bsvc', coll: 'projects' }, pipeline: [], as: 'x' } }),
+    ],
+    ['a template', NO_TEMPLATE, 'POST mail/send', { to: 'a@b.co', templateId: ':templateId' }],
+    ['a template by name', NO_TEMPLATE, 'POST mail/send', { to: 'a@b.co', templateName: ':template' }],
+    ['an audience', '403 BYOK_REQUIRED', 'POST mail/broadcasts', { audienceId: ':audience', subject: 's', text: 't' }],
+    ['a refresh token in the header', NO_SESSION, ...refresh({ 'x-refresh-token': ':refreshToken' })],
+    ['one in the victim’s cookie', NO_SESSION, ...refresh({ cookie: 'bsvc_rt_:projectId=:refreshToken' })],
+    ['one in a cookie of the own project', NO_SESSION, ...refresh({ cookie: 'bsvc_rt_:own=:refreshToken' })],
+    ['one to sign out', '200', 'POST userAuth/logout', undefined, { 'x-refresh-token': ':refreshToken' }],
+    ['an access token at /me', NO_TOKEN, 'GET userAuth/me', undefined, BEARER],
+    ['an access token at update-profile', NO_TOKEN, 'PATCH userAuth/update-profile', { name: 'x' }, BEARER],
+    [
+      'an address to reset',
+      '400 OTP_INVALID',
+      'POST userAuth/reset-password',
+      { email: ':email', otp: '123456', newPassword: 'another one' },
+    ],
+  ];
+
+/** The same by an operator of another project, below `/api/projects/`. */
+const BELOW_PROJECTS: [what: string, expected: string, request: string][] = [
+  ['the victim’s id in the path of an operator', NO_PROJECT, 'GET :projectId'],
+  ['the same in capitals', NO_PROJECT, 'GET :capitals'],
+  ['the victim’s name instead of its id', NO_PROJECT, 'GET :called'],
+  ['a dotted way to the victim', NO_PROJECT, 'GET :own%2f..%2f:projectId'],
+  ['a user of the victim below the own project', NO_USER, 'GET :own/users/:user'],
+  ['the same by address', NO_USER, 'GET :own/users/nobody@example.test'],
+  ['a key', '404 KEY_NOT_FOUND', 'DELETE :own/keys/:keyId'],
+  ['a webhook', '404 WEBHOOK_NOT_FOUND', 'GET :own/webhooks/:webhook'],
+  ['a delivery', '404 WEBHOOK_NOT_FOUND', 'POST :own/webhooks/:webhook/deliveries/:delivery/replay'],
+  ['a collection', NO_COLLECTION, 'DELETE :own/collections/:collection'],
+  ['a template', NO_TEMPLATE, 'DELETE :own/mail/templates/:template'],
+  ['a mail', '404 NOT_FOUND', 'GET :own/mail/logs/:mail'],
+  ['a session', NO_USER, 'DELETE :own/users/:user/sessions/:session'],
+  ['a session, below a user of one’s own', '404 SESSION_NOT_FOUND', 'DELETE :own/users/:self/sessions/:session'],
 ];
 
-const mine = (...call: Parameters<ReturnType<typeof asSecret>>) => asSecret(stage, stranger)(...call);
-const operator = (method: string, path: string) =>
-  callerWith(stage, { authorization: `Bearer ${stranger.operator}` })(method, path);
-const pipeline = (stage: object) => mine('POST', '/api/data/mine/aggregate', { pipeline: [stage] });
-const ownId = () => stranger.project._id.toHexString();
+/** By keys of both projects at once. */
+const BY_KEYS: [what: string, expected: string, request: string, keys: string[]][] = [
+  ['two keys in one request', '401 API_KEY_INVALID', 'GET data/mine', [stranger.secret, victim.secret]],
+  ['the victim’s key in the query', '401 API_KEY_MISSING', 'GET data/mine?key=:key&x-api-key=:secret', []],
+];
 
 describe('a name of another project where no path shows it', () => {
-  it.each(SMUGGLED)('%s: %s', async (_what, expected, attack) => {
-    const answer = await attack();
+  async function expectNothing(expected: string, below: string, request: string, shot: Omit<Shot, 'method' | 'path'>) {
+    const [method, path] = request.split(' ') as [string, string];
+    const answer = await fire(stage, fill({ method, path: below + path, ...shot }, names));
     expect(outcomeOf(answer)).toBe(expected);
     expect(leaksOf(answer, victim)).toEqual([]);
-  });
+  }
+
+  it.each(SMUGGLED)('%s: %s', (_what, expected, request, body, headers) =>
+    expectNothing(expected, '/api/', request, { body, headers: { 'x-api-key': stranger.secret, ...headers } }),
+  );
+
+  it.each(BELOW_PROJECTS)('%s: %s', (_what, expected, request) =>
+    expectNothing(expected, '/api/projects/', request, { headers: { authorization: `Bearer ${stranger.operator}` } }),
+  );
+
+  it.each(BY_KEYS)('%s: %s', (_what, expected, request, keys) =>
+    expectNothing(expected, '/api/', request, { headers: keys.length > 0 ? { 'x-api-key': keys } : {} }),
+  );
 
   it('changes nothing there', async () => {
     expect(await readEverything(stage, victim)).toBe(before);
