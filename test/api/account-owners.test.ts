@@ -2,8 +2,6 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
 import { drainJobs, listOutbox } from '../world/jobs.js';
 import { updateProject } from '../world/projects.js';
-import { countMailTo } from '../../src/features/users/codes/mail-allowance.js';
-import { identityStore } from '../../src/features/users/accounts/sign-in-methods.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';
@@ -19,6 +17,8 @@ import {
   readMailedCode,
   type UserClient,
 } from '../helpers/user-client.js';
+import { identityStore } from '../world/stored.js';
+import { countMailTo } from '../world/users.js';
 
 const NEW_PASSWORD = 'a brand new password';
 const clock = createFakeClock();

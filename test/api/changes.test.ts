@@ -5,10 +5,8 @@ import { type Collection, dropCollection, setChanges, setRls } from '../world/co
 import { importDocuments, purgeTrash } from '../world/documents.js';
 import { trimChangesJob } from '../world/jobs.js';
 import { rotateKey } from '../world/projects.js';
-import { CHANGE_LOG } from '../world/stored.js';
+import { CHANGE_LOG, appendChanges, hintOf } from '../world/stored.js';
 import { signAccessToken } from '../world/users.js';
-import { hintOf } from '../../src/features/changes/change-log.js';
-import { appendChanges } from '../../src/features/changes/outbox-log.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openDataClient, serverOf } from '../helpers/data-client.js';
 import { eventually } from '../helpers/eventually.js';

@@ -1,9 +1,8 @@
 import type { Response } from 'supertest';
 import { describe, expect, it } from 'vitest';
-import { drainJobs, listJobs, listOutbox } from '../world/jobs.js';
+import { drainJobs, listJobs, listOutbox, JOB_PRIORITIES } from '../world/jobs.js';
 import { type SignInSettings, changeProject } from '../world/projects.js';
 import { disableUser, requireUser } from '../world/users.js';
-import { JOB_PRIORITIES } from '../../src/platform/jobs/job.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { useTestApp } from '../helpers/use.js';

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { type Collection, documentsName, parseFieldSpec } from '../world/collections.js';
 import { importDocuments, purgeTrash, removeExpiredDocuments } from '../world/documents.js';
 import { projectStore } from '../world/stored.js';
-import { MAX_USER_BYTES } from '../../src/features/users/accounts/insert-user.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openDataClient, serverOf } from '../helpers/data-client.js';
 import { eventually } from '../helpers/eventually.js';
@@ -11,6 +10,7 @@ import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';
 import { useTestApp } from '../helpers/use.js';
 import { bearer, buildEmail, openUserClient, PASSWORD } from '../helpers/user-client.js';
+import { MAX_USER_BYTES } from '../world/users.js';
 
 const LIMIT = 100_000;
 const DOCUMENT = { text: 'x'.repeat(10_000) };

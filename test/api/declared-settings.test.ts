@@ -1,14 +1,20 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { parse, stringify } from 'yaml';
 import { afterAll, describe, expect, it } from 'vitest';
-import { withParsedCollections } from '../../cli/formats/read-declaration-file.js';
 import { type JsonSchema, ROUTE_LISTS } from '../world/app.js';
-import { createProject, declareProject, requireProject } from '../world/projects.js';
-import { FIELD_DEFS } from '../../src/features/collections/schema/collection-declaration.js';
-import { applyProjects } from '../../src/features/declaration/apply-projects.js';
-import { planProjects, type ProjectPlan } from '../../src/features/declaration/plan-projects.js';
-import { readProjectsFile, type ProjectDeclaration } from '../../src/features/declaration/project-declaration.js';
-import { OVERRIDABLE_LIMITS } from '../../src/features/plans/plan-limits.js';
+import { FIELD_DEFS } from '../world/collections.js';
+import {
+  createProject,
+  declareProject,
+  requireProject,
+  OVERRIDABLE_LIMITS,
+  applyProjects,
+  planProjects,
+  readProjectsFile,
+  type ProjectDeclaration,
+  type ProjectPlan,
+  withParsedCollections,
+} from '../world/projects.js';
 import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

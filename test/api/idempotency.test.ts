@@ -1,8 +1,8 @@
 import request from 'supertest';
 import { describe, expect, it } from 'vitest';
+import { removeExpiredRecords } from '../world/jobs.js';
 import { documentStore } from '../world/stored.js';
 import { signAccessToken } from '../world/users.js';
-import { removeExpiredRecords } from '../../src/features/documents/write/idempotency.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { useTestApp } from '../helpers/use.js';

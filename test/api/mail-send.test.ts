@@ -1,11 +1,9 @@
 import type { ObjectId } from 'bson';
 import request from 'supertest';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { drainJobs, listOutbox } from '../world/jobs.js';
+import { drainJobs, listOutbox, holdTurns } from '../world/jobs.js';
 import { setMailSettings, setTemplate, updateProject } from '../world/projects.js';
-import { jobStore, mailLogStore } from '../world/stored.js';
-import { holdTurns } from '../../src/features/mail/sending/provider-pace.js';
-import { templateStore } from '../../src/features/mail/mail-template.js';
+import { jobStore, mailLogStore, templateStore } from '../world/stored.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { slotsUsed } from '../helpers/mail-quota.js';

@@ -7,13 +7,12 @@ import {
   editCollection,
   parseFieldSpec,
   setChanges,
+  requireNoViolations,
+  requireStoredCollection,
 } from '../world/collections.js';
-import { importDocuments } from '../world/documents.js';
+import { importDocuments, readNewDocument } from '../world/documents.js';
+import { foldDocumentsJob } from '../world/jobs.js';
 import { insertDocumentRecord } from '../world/stored.js';
-import { requireStoredCollection } from '../../src/features/collections/collection-store.js';
-import { foldDocumentsJob } from '../../src/features/collections/fold-documents.job.js';
-import { requireNoViolations } from '../../src/features/collections/stored-violations.js';
-import { readNewDocument } from '../../src/features/documents/write/new-document.js';
 import { buildCollection, buildProject, placeDocuments, storedDocuments } from '../helpers/build-project.js';
 import { openDataClient, serverOf } from '../helpers/data-client.js';
 import { openFollower } from '../helpers/feed-follower.js';

@@ -1,11 +1,9 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { reserveMailQuota } from '../../src/features/mail/sending/mail-quota.js';
 import { documentsName } from '../world/collections.js';
-import { CALLERS, addWebhook, requireProject } from '../world/projects.js';
-import { projectStore } from '../world/stored.js';
-import { findByokKey } from '../../src/features/mail/project-mail.js';
+import { CALLERS, addWebhook, requireProject, findByokKey } from '../world/projects.js';
+import { projectStore, reserveMailQuota } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildOperator } from '../helpers/operator-client.js';
 import { useTestApp } from '../helpers/use.js';

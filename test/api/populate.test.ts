@@ -1,10 +1,9 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
 import { describe, expect, it } from 'vitest';
-import { defaultUsersCollection } from '../world/collections.js';
+import { defaultUsersCollection, forgetCollection } from '../world/collections.js';
 import { collectionStore } from '../world/stored.js';
 import { signAccessToken } from '../world/users.js';
-import { forgetCollection } from '../../src/features/collections/collection-store.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { useTestApp } from '../helpers/use.js';
 

@@ -1,13 +1,12 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { MAX_BRIEF_BYTES, writeBrief } from '../../src/features/project-types/project-brief.js';
-import { describeProject } from '../../src/features/project-types/described-project.js';
 import { editCollection, type Field } from '../world/collections.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openRandom } from '../helpers/random.js';
 import { openSeed } from '../helpers/seed.js';
 import { useTestApp } from '../helpers/use.js';
+import { MAX_BRIEF_BYTES, describeProject, writeBrief } from '../world/projects.js';
 
 const ADDRESS = 'https://api.example.com';
 

@@ -1,11 +1,9 @@
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { forgetCollection, requireStoredCollection } from '../../src/features/collections/collection-store.js';
-import { drainJobs } from '../world/jobs.js';
+import { forgetCollection, requireStoredCollection } from '../world/collections.js';
+import { drainJobs, removeFromOutbox } from '../world/jobs.js';
 import { sendTestMail, setMailSettings } from '../world/projects.js';
-import { collectionStore } from '../world/stored.js';
-import { payloadStore } from '../../src/features/webhooks/deliveries/payload.js';
-import { removeFromOutbox } from '../../src/platform/mail-provider/outbox.js';
+import { collectionStore, payloadStore } from '../world/stored.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { settleWebhooks } from '../helpers/build-webhook.js';
 import { startMailProviderDouble } from '../helpers/mail-provider-double.js';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { openChangeLog } from '../../src/features/changes/open-change-log.js';
 import { openFollower, type FeedFollower } from '../helpers/feed-follower.js';
 import { buildMemberWorld, type MemberWorld } from '../helpers/member-world.js';
 import { openRandom, type Random } from '../helpers/random.js';
 import { openStreamFollower, type StreamFollower } from '../helpers/stream-follower.js';
 import { useTestApp } from '../helpers/use.js';
+import { openChangeLog } from '../world/stored.js';
 
 let aheadMs = 0;
 const ON_MONGODB = process.env.BSVC_TEST_TRANSPORT === 'wire';

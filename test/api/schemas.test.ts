@@ -1,9 +1,7 @@
 import request from 'supertest';
 import { describe, expect, it } from 'vitest';
-import { applyEdit } from '../../src/features/collections/edit-collection.js';
-import { editCollection } from '../world/collections.js';
+import { editCollection, applyEdit, checkStoredDocuments } from '../world/collections.js';
 import { documentStore } from '../world/stored.js';
-import { checkStoredDocuments } from '../../src/features/documents/validation/check-stored-documents.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { useTestApp } from '../helpers/use.js';
 

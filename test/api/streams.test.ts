@@ -4,13 +4,12 @@ import supertest from 'supertest';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Collection, setChanges, setRls } from '../world/collections.js';
 import { purgeTrash } from '../world/documents.js';
-import { withEvent } from '../../src/features/webhooks/outbox/outbox-field.js';
-import { queueEvents } from '../../src/features/webhooks/outbox/queue-events.js';
 import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
 import { idIn, openDataClient, serverOf, type DataClient, userOf } from '../helpers/data-client.js';
 import { openStreamClient, type StreamCall, type StreamClient } from '../helpers/event-stream.js';
 import { eventually } from '../helpers/eventually.js';
 import { useTestApp } from '../helpers/use.js';
+import { queueEvents, withEvent } from '../world/stored.js';
 
 const USER = new ObjectId().toHexString();
 const ANOTHER = new ObjectId().toHexString();

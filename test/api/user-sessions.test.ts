@@ -1,10 +1,9 @@
 import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
-import { requireProject, rotateTokenSecret } from '../world/projects.js';
+import { requireProject, rotateTokenSecret, requireSigningKey } from '../world/projects.js';
 import { sessionStore } from '../world/stored.js';
 import { deleteUser, disableUser, enableUser, requireUser, setPassword } from '../world/users.js';
-import { requireSigningKey } from '../../src/features/projects/token-secret.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { useTestApp } from '../helpers/use.js';

@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Collection } from '../world/collections.js';
-import { changeDocumentRecord } from '../world/stored.js';
-import { relayWaiting } from '../../src/features/webhooks/outbox/relay-outbox.js';
-import { findObjectId } from '../../src/platform/ids.js';
+import { relayWaiting } from '../world/jobs.js';
+import { changeDocumentRecord, findObjectId } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';
 import { openDataClient, serverOf } from '../helpers/data-client.js';

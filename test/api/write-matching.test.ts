@@ -2,11 +2,10 @@ import { ObjectId } from 'bson';
 import request from 'supertest';
 import { describe, expect, it } from 'vitest';
 import { type Collection, parseFieldSpec } from '../world/collections.js';
-import { updateMatching } from '../../src/features/documents/bulk/write-matching.js';
-import { parseBulkQuery } from '../../src/features/documents/query/parse-bulk-query.js';
 import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
 import { openDataClient, serverOf } from '../helpers/data-client.js';
 import { useTestApp } from '../helpers/use.js';
+import { parseBulkQuery, updateMatching } from '../world/documents.js';
 
 const test = await useTestApp();
 const owner = await buildProject(test.app);

@@ -19,7 +19,7 @@ export type DataMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
 /** A request at `/api/data/` and the path. */
 export type DataClient = (method: DataMethod, path: string, body?: unknown, more?: object) => Test;
 
-/** The documents' API, for a caller who sends these headers; `own` is asked anew where each test has its own project. */
+/** The documents' API, for a caller with these headers; a function is asked anew for each request. */
 export function openDataClient({ server }: Pick<TestApp, 'server'>, own: Headers | (() => Headers)): DataClient {
   return (method, path, body, more) => {
     const headers = typeof own === 'function' ? own() : own;

@@ -41,7 +41,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/packaging': 250,
   'src/platform': 8830,
   test: 1175,
-  'test/api': 37620,
+  'test/api': 37060,
   'test/bench': 4300,
   'test/cli': 10150,
   'test/client': 5010,
@@ -50,13 +50,13 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'test/e2e': 7100,
   'test/engine': 11970,
   'test/features': 11320,
-  'test/helpers': 11920,
+  'test/helpers': 11970,
   'test/http': 1290,
   'test/measure': 400,
   'test/mutants': 250,
   'test/platform': 4500,
   'test/worker': 140,
-  'test/world': 230,
+  'test/world': 260,
 };
 
 /**
@@ -64,7 +64,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
  * longer does lowers its row.
  */
 export const PAST_THE_WORLD: Readonly<Record<string, number>> = {
-  'test/api': 30,
+  'test/api': 0,
   'test/cli': 13,
   'test/client': 0,
   'test/console': 0,

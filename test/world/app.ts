@@ -25,3 +25,4 @@ export {
   type Operation,
   templateOf,
 } from '../../src/features/reference/api-document.js';
+export { pageOfError } from '../../src/http/replies/error-page.js';

@@ -21,3 +21,6 @@ export { userCaller, operatorCaller } from '../../src/features/access/operator-a
 export type { Caller } from '../../src/features/access/caller.js';
 export { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
 export { purgeTrash, removeExpiredDocuments } from '../../src/features/documents/bulk/remove-old-documents.job.js';
+export { readNewDocument } from '../../src/features/documents/write/new-document.js';
+export { updateMatching } from '../../src/features/documents/bulk/write-matching.js';
+export { parseBulkQuery } from '../../src/features/documents/query/parse-bulk-query.js';

@@ -7,5 +7,8 @@ export { rotateSecrets } from '../../src/features/store-copies/rotate-secrets.js
 export { startSeries, type Series } from '../../src/features/series/series.js';
 export { listActs, withAuditEntry } from '../../src/features/audit/audit-log.js';
 export { makeSignInLink } from '../../src/features/operators/operator-sessions.js';
-export { requireOperatorNamed, removeOperator } from '../../src/features/operators/manage-operators.js';
+export { requireOperatorNamed, removeOperator, listOperators } from '../../src/features/operators/manage-operators.js';
 export { addOperator } from '../../src/features/operators/manage-operators.js';
+export { findKeptRequests, storeKeptRequests } from '../../src/features/series/requests/recent-requests.js';
+export { saveView } from '../../src/features/operators/admin-routes.js';
+export { FIGURES, openRing, type Sample } from '../../src/features/series/rings.js';

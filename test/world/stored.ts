@@ -17,7 +17,21 @@ export { webhookStore } from '../../src/features/webhooks/webhook-store.js';
 export { operatorSessionStore, operatorStore, SIGNED_IN_OPERATORS } from '../../src/features/access/operator.js';
 export { jobStore } from '../../src/platform/jobs/job.js';
 export { beginRestore, endRestore } from '../../src/platform/database/restore-mark.js';
-export { CHANGE_LOG } from '../../src/features/changes/outbox-log.js';
-export { COUNTERS } from '../../src/features/users/counters.js';
+export { CHANGE_LOG, appendChanges } from '../../src/features/changes/outbox-log.js';
+export { COUNTERS, counterId } from '../../src/features/users/counters.js';
 export { noteUsed, ONE_TIME_TOKENS, oneTimeTokens } from '../../src/features/quota/one-time-token.js';
 export type { Database, Store, Transaction, WriteTurn } from '../../src/platform/database/database.js';
+export { identityStore } from '../../src/features/users/accounts/sign-in-methods.js';
+export { findObjectId } from '../../src/platform/ids.js';
+export { openChangeLog } from '../../src/features/changes/open-change-log.js';
+export { hintOf } from '../../src/features/changes/change-log.js';
+export { templateStore } from '../../src/features/mail/mail-template.js';
+export {
+  commitMailQuota,
+  mailUsageStore,
+  readMailQuota,
+  reserveMailQuota,
+} from '../../src/features/mail/sending/mail-quota.js';
+export { withEvent } from '../../src/features/webhooks/outbox/outbox-field.js';
+export { queueEvents } from '../../src/features/webhooks/outbox/queue-events.js';
+export { payloadStore } from '../../src/features/webhooks/deliveries/payload.js';

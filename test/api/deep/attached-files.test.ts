@@ -1,11 +1,10 @@
 import { ObjectId } from 'bson';
 import { describe, expect, it } from 'vitest';
 import { type Collection, defaultUsersCollection, documentsName, parseFieldSpec } from '../../world/collections.js';
-import { removeAttachedJob, sweepAttachedJob } from '../../world/jobs.js';
+import { removeAttachedJob, sweepAttachedJob, REMOVE_ATTACHED } from '../../world/jobs.js';
 import { measureStorage, setBucket } from '../../world/projects.js';
 import { fileStore, jobStore } from '../../world/stored.js';
 import { signAccessToken } from '../../world/users.js';
-import { REMOVE_ATTACHED } from '../../../src/features/documents/store/attached-files.js';
 import { buildCollection, buildProject, storedDocuments } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { openRandom } from '../../helpers/random.js';

@@ -2,16 +2,9 @@ import { ObjectId } from 'bson';
 import fc from 'fast-check';
 import request from 'supertest';
 import { describe, expect, it } from 'vitest';
-import { drainJobs } from '../../world/jobs.js';
+import { drainJobs, sweepMail } from '../../world/jobs.js';
 import { updateProject } from '../../world/projects.js';
-import { mailLogStore } from '../../world/stored.js';
-import {
-  mailUsageStore,
-  readMailQuota,
-  reserveMailQuota,
-  commitMailQuota,
-} from '../../../src/features/mail/sending/mail-quota.js';
-import { sweepMail } from '../../../src/features/mail/sending/sweep-mail.job.js';
+import { mailLogStore, commitMailQuota, mailUsageStore, readMailQuota, reserveMailQuota } from '../../world/stored.js';
 import { runs } from '../../helpers/runs.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ObjectId } from 'bson';
 import { expect, it } from 'vitest';
 import { type App, AppError } from '../../world/app.js';
-import { type Collection, parseFieldSpec } from '../../world/collections.js';
+import { type Collection, parseFieldSpec, referencesOf } from '../../world/collections.js';
 import {
   deleteDocument,
   insertDocument,
@@ -12,9 +12,7 @@ import {
   updateDocument,
   visibleDocuments,
 } from '../../world/documents.js';
-import { drainJobs } from '../../world/jobs.js';
-import { referencesOf } from '../../../src/features/collections/references/reference.js';
-import { openJobQueue } from '../../../src/platform/jobs/job-queue.js';
+import { drainJobs, openJobQueue } from '../../world/jobs.js';
 import { buildCollection, buildProject, storedDocuments } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { openRandom, type Random } from '../../helpers/random.js';

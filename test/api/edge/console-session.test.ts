@@ -2,12 +2,17 @@ import supertest, { type Test } from 'supertest';
 import { describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../world/app.js';
 import { changeCollection } from '../../world/collections.js';
-import { listActs, makeSignInLink, removeOperator, requireOperatorNamed } from '../../world/operators.js';
+import { removeProjectContents } from '../../world/jobs.js';
+import {
+  listActs,
+  makeSignInLink,
+  removeOperator,
+  requireOperatorNamed,
+  listOperators,
+  saveView,
+} from '../../world/operators.js';
 import { SIGNED_IN_OPERATORS, operatorSessionStore } from '../../world/stored.js';
 import { signUp } from '../../world/users.js';
-import { removeProjectContents } from '../../../src/features/management/delete-project.js';
-import { listOperators } from '../../../src/features/operators/manage-operators.js';
-import { saveView } from '../../../src/features/operators/admin-routes.js';
 import { buildCollection, buildProject } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { buildOperator, openOperatorClient, OPERATOR_PASSWORD, type Method } from '../../helpers/operator-client.js';

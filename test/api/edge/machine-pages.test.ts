@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import request from 'supertest';
 import { expect, it } from 'vitest';
-import { GUIDES, ROUTE_LISTS, buildApiDocument } from '../../world/app.js';
-import { pageOfError } from '../../../src/http/replies/error-page.js';
+import { GUIDES, ROUTE_LISTS, buildApiDocument, pageOfError } from '../../world/app.js';
 import { GUIDES_FOLDER, readGuides } from '../../helpers/guide-examples.js';
 import { useTestApp } from '../../helpers/use.js';
 

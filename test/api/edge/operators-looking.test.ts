@@ -1,9 +1,8 @@
 import supertest from 'supertest';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { startSeries } from '../../world/operators.js';
+import { startSeries, FIGURES, openRing, type Sample } from '../../world/operators.js';
 import { addWebhook, testWebhook } from '../../world/projects.js';
 import { jobStore } from '../../world/stored.js';
-import { FIGURES, openRing, type Sample } from '../../../src/features/series/rings.js';
 import { buildCollection, buildProject, placeDocuments } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { buildOperator, type OperatorClient } from '../../helpers/operator-client.js';

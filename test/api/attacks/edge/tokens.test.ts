@@ -1,7 +1,6 @@
 import { createHmac, createSecretKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { findTokenKey } from '../../../../src/features/projects/token-secret.js';
-import { requireProject } from '../../../world/projects.js';
+import { requireProject, findTokenKey } from '../../../world/projects.js';
 import { buildCollection, buildProject } from '../../../helpers/build-project.js';
 import { createFakeClock } from '../../../helpers/fake-clock.js';
 import { use } from '../../../helpers/use.js';
