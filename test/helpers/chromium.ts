@@ -1,9 +1,8 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { WebSocket } from 'undici';
 import { eventually } from './eventually.js';
 import { openTempDir } from './temp-dir.js';
@@ -140,16 +139,4 @@ interface EvaluateReply {
   id: number;
   error?: { message: string };
   result?: { result: { value?: unknown }; exceptionDetails?: { exception?: { description?: string } } };
-}
-
-/** The page at `url` as it is once its scripts have run. */
-export async function readRenderedPage(url: string): Promise<string> {
-  const profile = await openTempDir();
-  try {
-    const words = [...flags(profile.path), '--dump-dom', url];
-    const { stdout } = await promisify(execFile)(CHROMIUM!, words, { maxBuffer: 16 * 1024 * 1024, timeout: 45_000 });
-    return stdout;
-  } finally {
-    await profile.remove();
-  }
 }

@@ -41,7 +41,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/packaging': 250,
   'src/platform': 8830,
   test: 1175,
-  'test/api': 37060,
+  'test/api': 37100,
   'test/bench': 4300,
   'test/cli': 10150,
   'test/client': 5010,
@@ -50,13 +50,13 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'test/e2e': 7100,
   'test/engine': 11970,
   'test/features': 11320,
-  'test/helpers': 11970,
+  'test/helpers': 12000,
   'test/http': 1290,
   'test/measure': 400,
   'test/mutants': 250,
   'test/platform': 4500,
   'test/worker': 140,
-  'test/world': 260,
+  'test/world': 300,
 };
 
 /**
