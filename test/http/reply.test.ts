@@ -43,6 +43,34 @@ describe('replies', () => {
     expect(await (await fetch(url)).json()).toEqual({ text: '東京' });
   });
 
+  it.each(['GET', 'HEAD'])('may be written when they are sent, with headers that come of it: %s', async (method) => {
+    const url = await serve((ctx) =>
+      replyEncoded(ctx, {
+        write(out) {
+          out.append('{"text":"Grüße"}');
+          return 'ETag: "7"\r\n';
+        },
+      }),
+    );
+    const reply = await fetch(url, { method });
+    expect(Object.fromEntries(reply.headers)).toMatchObject({ etag: '"7"', 'content-length': '18', 'x-own': 'common' });
+    expect(await reply.text()).toBe(method === 'HEAD' ? '' : '{"text":"Grüße"}');
+  });
+
+  it('are an error when they cannot be written', async () => {
+    const url = await serve((ctx) =>
+      replyEncoded(ctx, {
+        write(out) {
+          out.append('{"half":');
+          throw new Error('damaged');
+        },
+      }),
+    );
+    const reply = await fetch(url);
+    expect(reply.status).toBe(500);
+    expect(await reply.json()).toMatchObject({ code: 'INTERNAL' });
+  });
+
   it('keep headers that the route has set itself', async () => {
     const url = await serve((ctx) => {
       ctx.set('x-own', 'route');

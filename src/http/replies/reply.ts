@@ -256,7 +256,7 @@ function sendAll(): void {
       continue;
     }
     // By itself: Node would hold it back for what may follow.
-    res.socket!.write(text, 'latin1');
+    res.socket?.write(text, 'latin1');
     res.end();
   }
 }
