@@ -1,13 +1,12 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openTempDir } from '../helpers/temp-dir.js';
 import { type Case, COMMON, OWN } from './http-cases.js';
 import type { Seen, Shots } from './http-client.js';
-import { BESIDE_NAME, koaConstant, OWN_NAME, type Server, service, writtenByHand } from './http-servers.js';
+import { koaConstant, OWN_NAME, type Server, service, writtenByHand } from './http-servers.js';
 import { cpuSeconds, memoryMib } from './process-cost.js';
 
 /*
@@ -17,8 +16,6 @@ import { cpuSeconds, memoryMib } from './process-cost.js';
  *
  *   npm run bench                        every case, 10,000 documents, 32 connections, three rounds
  *   npm run bench -- --documents 200000 --connections 32,128,512 --seconds 4 --rounds 5 --only get
- *   npm run bench -- --out now.json      and --compare before.json for the same of an earlier run
- *   npm run bench -- --beside ../before  beside the service that was built in another checkout, by turns
  */
 
 const { values: options } = parseArgs({
@@ -28,14 +25,10 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '3' },
     only: { type: 'string' },
-    out: { type: 'string' },
-    compare: { type: 'string' },
-    beside: { type: 'string' },
   },
 });
 const FIRST_SECONDS = 2;
 const CLIENTS = 2;
-const FLOOR = 'Koa constant';
 const BY_HAND = 'by hand';
 /** The p99 as a multiple of the p50, with up to 32 connections and with more. */
 const MAX_TAIL = 4;
@@ -71,12 +64,11 @@ try {
 async function measureAll(path: string): Promise<Row[]> {
   const documents = Number(options.documents);
   const own = await service(join(path, OWN_NAME), documents);
-  const beside = options.beside ? [await service(join(path, BESIDE_NAME), documents, options.beside)] : [];
   const byHand = writtenByHand(path, documents);
-  const servers = [koaConstant(), ...(byHand ? [byHand] : []), ...beside, own];
+  const servers = [koaConstant(), ...(byHand ? [byHand] : []), own];
   const turns = [
     ...COMMON.flatMap((one) => servers.map((server) => ({ one, server }))),
-    ...OWN.flatMap((one) => [...beside, own].map((server) => ({ one, server }))),
+    ...OWN.map((one) => ({ one, server: own })),
   ].filter(({ one }) => (options.only ?? '').split(',').some((part) => one.name.includes(part)));
   const rows: Row[] = [];
   for (const connections of options.connections.split(',').map(Number)) {
@@ -152,20 +144,11 @@ function medians(all: readonly Measured[]): Measured {
 function report(rows: readonly Row[]): void {
   console.log(`${options.documents} documents, load ${loadavg()[0]!.toFixed(1)}; x by hand, goals in parentheses`);
   for (const row of rows) console.log(describe(row, rows));
-  if (options.out) writeFileSync(options.out, JSON.stringify(rows, null, 1));
-  if (!options.compare) return;
-  const earlier = JSON.parse(readFileSync(options.compare, 'utf8')) as Row[];
-  console.log('\nagainst the earlier run, relative to the floor of each:');
-  for (const row of rows.filter(({ server }) => server === OWN_NAME)) {
-    const same = find(earlier, row, OWN_NAME);
-    if (same) console.log(`${row.case.padEnd(26)} ${(relative(row, rows) / relative(same, earlier)).toFixed(2)}x`);
-  }
 }
 
 function describe(row: Row, rows: readonly Row[]): string {
   const goal = row.server === OWN_NAME ? COMMON.find(({ name }) => name === row.case)?.goal : undefined;
   const byHand = find(rows, row, BY_HAND);
-  const beside = row.server === OWN_NAME ? find(rows, row, BESIDE_NAME) : undefined;
   const first = row.firstMicros / row.cpuMicros;
   const judge = (value: number, most: number | undefined): string =>
     `${value.toFixed(2)}x${most === undefined || row.server !== OWN_NAME ? '' : ` (${most}: ${value <= most ? 'met' : 'MISSED'})`}`;
@@ -175,7 +158,6 @@ function describe(row: Row, rows: readonly Row[]): string {
     `c=${row.connections}`.padEnd(6),
     `${row.cpuMicros} us`.padStart(8),
     (byHand && row.server !== BY_HAND ? judge(row.cpuMicros / byHand.cpuMicros, goal) : '').padEnd(22),
-    ...(beside ? [`${(row.cpuMicros / beside.cpuMicros).toFixed(2)}x beside`] : []),
     `${row.requestsPerSecond}/s`.padStart(8),
     `p50 ${row.p50.toFixed(1)} ms p99 ${row.p99.toFixed(1)} ms ${judge(row.p99 / row.p50, row.connections > 32 ? MAX_CROWDED_TAIL : MAX_TAIL)}`.padEnd(
       46,
@@ -190,10 +172,4 @@ function describe(row: Row, rows: readonly Row[]): string {
 
 function find(rows: readonly Row[], { case: name, connections }: Row, server: string): Row | undefined {
   return rows.find((one) => one.case === name && one.connections === connections && one.server === server);
-}
-
-/** Of the constant that answers the same, or for what only the service has, of the first one. */
-function relative(row: Row, all: readonly Row[]): number {
-  const floor = find(all, row, FLOOR) ?? all.find(({ server }) => server === FLOOR)!;
-  return row.cpuMicros / floor.cpuMicros;
 }

@@ -11,11 +11,9 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const BENCHES: readonly [name: string, options: string[]][] = [
   ['accounts', ['1', '1', '10']],
   ['heavy-reads', ['200', '0.1']],
-  ['import', ['--documents', '200']],
   ['public', ['20', '0.2']],
   ['rules', ['60', '1', '4']],
   ['start', ['--documents', '200', '--rounds', '1', '--alone']],
-  ['webhooks', ['4']],
   ['writes', ['1', '4']],
 ];
 describe('a benchmark', { timeout: 300_000 }, () => {

@@ -28,7 +28,7 @@ export function startClients(): Clients {
 /** A request for the changes of `items` from now on, as bytes of HTTP. */
 export function changesRequest(key: string, query: string, headers: readonly string[] = []): string {
   const lines = [
-    `GET /api/data/items/changes?${query}&since={since} HTTP/1.1`,
+    `GET /api/data/items/changes?${query}&since=now HTTP/1.1`,
     'Host: bench',
     'Accept: text/event-stream',
     `x-api-key: ${key}`,

@@ -3,19 +3,14 @@ import { changesRequest, startClients } from './clients.js';
 import { withFeedService } from './service.js';
 
 export interface StreamFigures {
-  streams: number;
-  openedSeconds: number;
-  openedProcessorSeconds: number;
   /** Of the whole process that holds them, and of that before the first. */
   idleMib: number;
   baseMib: number;
-  idleProcessorShare: number;
   /** From the request that writes to the last client. */
   toAllMs: number;
   processorMicrosPerDelivery: number;
 }
 
-const IDLE_MS = 10_000;
 const FANOUTS = 9;
 
 /** Documents of a followed window. */
@@ -40,22 +35,16 @@ export function measureStreams(streams: number, of: 'all' | 'window' = 'all'): P
       // Code that every process loads sooner or later is no cost of a stream.
       for (let at = 0; at < WINDOW; at++) await (await write(at)).json();
       const baseMib = memoryMib(pid, 'RssAnon');
-      const atStart = used();
       const { hostname, port } = new URL(url);
-      const opened = await clients.ask({
+      await clients.ask({
         do: 'open',
         host: hostname,
         port: Number(port),
         request: changesRequest(secret, query),
-        ready: 'event: ready',
         count: streams,
         atOnce: 50,
       });
-      const openedProcessorSeconds = used() - atStart;
       await rest(3_000);
-      const before = used();
-      await rest(IDLE_MS);
-      const idleProcessorShare = (used() - before) / (IDLE_MS / 1000);
       const idleMib = memoryMib(pid, 'RssAnon');
       const times: number[] = [];
       const began = used();
@@ -67,12 +56,8 @@ export function measureStreams(streams: number, of: 'all' | 'window' = 'all'): P
       }
       const processorMicrosPerDelivery = ((used() - began) * 1e6) / FANOUTS / streams;
       return {
-        streams,
-        openedSeconds: opened.ms / 1000,
-        openedProcessorSeconds,
         baseMib,
         idleMib,
-        idleProcessorShare,
         toAllMs: times.sort((a, b) => a - b)[Math.floor(FANOUTS / 2)]!,
         processorMicrosPerDelivery,
       };

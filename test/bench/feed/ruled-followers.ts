@@ -3,7 +3,6 @@ import { cpuSeconds, memoryMib, threadMicros } from '../process-cost.js';
 import { changesRequest, startClients } from './clients.js';
 import { rest } from './idle-streams.js';
 import { withFeedService } from './service.js';
-import { median } from './write-cost.js';
 
 /** Each is a group of followers: nobody else is shown the same. */
 const USERS = 1_000;
@@ -77,8 +76,7 @@ export function measureRuledFollowers(streams: number, by: 'owner' | 'set'): Pro
         const { hostname: host, port } = new URL(url);
         for (const token of tokens) {
           const request = changesRequest(publishable, '', [`authorization: Bearer ${token}`]);
-          const ready = 'event: ready';
-          await clients.ask({ do: 'open', host, port: Number(port), request, ready, count: each, atOnce: each });
+          await clients.ask({ do: 'open', host, port: Number(port), request, count: each, atOnce: each });
         }
         const opened = cpuSeconds(pid);
         await rest(3_000);
@@ -113,4 +111,8 @@ export function measureRuledFollowers(streams: number, by: 'owner' | 'set'): Pro
     },
     { ...access, userIds },
   );
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
 }

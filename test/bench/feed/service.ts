@@ -9,7 +9,7 @@ import { startService, type RunningService } from '../../helpers/run-binary.js';
 import { openTempDir } from '../../helpers/temp-dir.js';
 import { withApp } from '../../helpers/with-app.js';
 
-/** A service with one process whose collection `items` has a log; `unlogged` has none. */
+/** A service with one process whose collection `items` has a log. */
 export interface FeedService {
   secret: string;
   publishable: string;
@@ -61,8 +61,6 @@ export async function withFeedService<T>(
       const access = { ...(rls && { rls }), ...(rules && { rules }) };
       await buildCollection(app, owner.project, { name: 'items', mode: 'flexible', fields, ...access });
       await setChanges(app, owner.project._id, 'items', { on: true });
-      await buildCollection(app, owner.project, { name: 'unlogged', mode: 'flexible' });
-      await setChanges(app, owner.project._id, 'unlogged', { on: false });
       return { ...owner, tokens: userIds.map((id) => signAccessToken(app, owner.project, id, TOKEN_MS)) };
     });
     return await work({
