@@ -1,14 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { openCliHome } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
-beforeAll(async () => {
-  await home.bsvc(['project', 'create', 'shop']);
-  await home.bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 'title:String!']);
-});
-afterAll(() => home.remove());
+const home = use(openCliHome());
+await home.bsvc(['project', 'create', 'shop']);
+await home.bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 'title:String!']);
 const read = (...path: string[]): string => readFileSync(join(home.dir, ...path), 'utf8');
 
 it('bsvc agent install writes a section and a skill, and renews both beside what else is there', async () => {

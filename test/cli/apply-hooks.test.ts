@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { openCliHome } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
-afterAll(() => home.remove());
+const home = use(openCliHome());
 const bsvc = (argv: string[]) => home.bsvc(argv, { env: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
 
 const HOOKS = `

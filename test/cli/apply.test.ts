@@ -1,14 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import { insert } from '../../src/engine/commands/write/insert.js';
 import { unavailable } from '../world/app.js';
 import { openCliHome } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
-afterAll(() => home.remove());
+const home = use(openCliHome());
 const SECRETS = { SHOP_GOOGLE_CLIENT_SECRET: 'google’s secret', SHOP_127_0_0_1_AUTHORIZATION: 'Bearer hook' };
 const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' };
 const env = { ...settings, ...SECRETS };
@@ -183,6 +183,7 @@ describe('bsvc apply of everything a project has', () => {
     await bsvc(['mail', 'template', 'set', 'welcome', '--project', 'shop', '--subject', 'Hi']);
     await bsvc(['project', 'update', 'shop', '--publishable-uploads', 'off', '--mail-from', 'none']);
     await bsvc(['collection', 'edit', 'users', '--project', 'shop', '--drop-field', 'role']);
+    await bsvc(['collection', 'rls', 'orders', '--project', 'shop', '--off', '--yes']);
     const template = join(home.dir, 'body.txt');
     writeFileSync(template, 'Hi');
     await bsvc(['mail', 'template', 'set', 'welcome', '--project', 'shop', '--subject', 'Hi', '--text', template]);
@@ -191,6 +192,8 @@ describe('bsvc apply of everything a project has', () => {
     expect(stdout).toBe(`~ project shop
     mail sender: the service’s -> Shop <shop@shop.example>
     publishable uploads: off -> on
+~ collection shop/orders
+    access: public -> private by customer
 ~ collection shop/users
     + role
 ~ template shop/welcome

@@ -1,19 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { BINARY, runBinary } from '../helpers/run-binary.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
-let dir: TempDir;
-let env: Record<string, string>;
-
-beforeAll(async () => {
-  dir = await openTempDir();
-  env = { BSVC_DATA_DIR: dir.path, BSVC_PROJECT: 'shop', BSVC_DURABILITY: 'relaxed' };
-  await runBinary(['project', 'create', 'shop'], { env });
-  await runBinary(['collection', 'add', 'notes', '--flexible'], { env });
-});
-afterAll(() => dir.remove());
+const dir = use(await openTempDir());
+const env: Record<string, string> = { BSVC_DATA_DIR: dir.path, BSVC_PROJECT: 'shop', BSVC_DURABILITY: 'relaxed' };
+await runBinary(['project', 'create', 'shop'], { env });
+await runBinary(['collection', 'add', 'notes', '--flexible'], { env });
 
 describe('the bsvc binary', () => {
   it('prints help and its version', async () => {

@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openCliHome, type CliOutcome } from '../helpers/run-cli.js';
-import { openS3Double, s3Settings, type S3Double } from '../helpers/s3-double.js';
+import { openS3Double, s3Settings } from '../helpers/s3-double.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
-let double: S3Double;
+const home = use(openCliHome());
 const DEVELOPMENT = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_PROJECT: 'shop' };
 
-beforeAll(async () => {
-  double = await openS3Double();
-  await home.bsvc(['project', 'create', 'shop']);
-});
-afterAll(async () => {
-  await double.close();
-  home.remove();
-});
+const double = use(await openS3Double());
+await home.bsvc(['project', 'create', 'shop']);
 
 const bucket = (words: string[], env: Record<string, string> = DEVELOPMENT, stdin?: string): Promise<CliOutcome> =>
   home.bsvc(['byok', 'bucket', ...words], { env, ...(stdin !== undefined && { stdin }) });

@@ -1,18 +1,16 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openEngine } from '../world/engine.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const bsvc = home.bsvc;
 
-beforeAll(async () => {
-  await bsvc(['project', 'create', 'shop']);
-  await bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 'title:String']);
-  await bsvc(['collection', 'edit', 'posts', '--changes', 'on', '--project', 'shop']);
-});
-afterAll(() => home.remove());
+await bsvc(['project', 'create', 'shop']);
+await bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 'title:String']);
+await bsvc(['collection', 'edit', 'posts', '--changes', 'on', '--project', 'shop']);
 
 const add = (title: string) =>
   bsvc(['data', 'import', 'posts', '-', '--format', 'ndjson', '--project', 'shop'], {

@@ -1,14 +1,14 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openEngine } from '../world/engine.js';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const inShop = (argv: string[], options: CliOptions = {}) =>
   home.bsvc(argv, { ...options, env: { BSVC_PROJECT: 'shop', ...options.env } });
-beforeAll(() => home.bsvc(['project', 'create', 'shop']));
-afterAll(() => home.remove());
+await home.bsvc(['project', 'create', 'shop']);
 
 interface Shown {
   id: string;
@@ -247,109 +247,11 @@ describe('bsvc collection rls, rename, drop', () => {
   });
 });
 
-describe('bsvc project export', () => {
-  const apply = async (...words: string[]) => {
-    const outcome = await home.bsvc(['apply', '-f', 'to.yaml', '--json', ...words]);
-    return { code: outcome.code, changes: outcome.code === 0 ? outcome.json<{ changes: object[] }>().changes : [] };
-  };
-
-  it('carries all collections of one project to another, and changes nothing the second time', async () => {
-    for (const name of ['from', 'to']) await home.bsvc(['project', 'create', name]);
-    for (const words of [
-      ['one', '--field', 'a:String!&', '--rls', 'private'],
-      ['two', '--flexible', '--index', 'x,-y'],
-    ]) {
-      await home.bsvc(['collection', 'add', ...words, '--project', 'from']);
-    }
-    const { stdout } = await home.bsvc(['project', 'export', 'from']);
-    writeFileSync(join(home.dir, 'to.yaml'), stdout.replace('name: from', 'name: to'));
-    expect((await apply('--dry-run')).changes).toHaveLength(2);
-    expect((await apply()).changes).toMatchObject([
-      { action: 'add', kind: 'collection', name: 'to/one' },
-      { action: 'add', kind: 'collection', name: 'to/two' },
-    ]);
-    expect(await apply()).toEqual({ code: 0, changes: [] });
-    const again = await home.bsvc(['project', 'export', 'to']);
-    expect(again.stdout).toBe(readFileSync(join(home.dir, 'to.yaml'), 'utf8'));
-  });
-
-  it('shows drift field by field and mends it', async () => {
-    const edit = ['collection', 'edit', 'one', '--project', 'to', '--set-field', 'a:String', '--add-field', 'b:Date'];
-    await home.bsvc(edit);
-    await home.bsvc(['collection', 'rls', 'one', '--project', 'to', '--off']);
-    expect((await apply()).changes).toMatchObject([
-      { action: 'change', kind: 'collection', name: 'to/one', what: ['~ a', 'access: public -> private by userId'] },
-    ]);
-    expect(await apply()).toEqual({ code: 0, changes: [] });
-    expect((await apply('--prune')).changes).toMatchObject([{ action: 'change', name: 'to/one', what: ['- b'] }]);
-  });
-
-  it('leaves other collections alone, unless --prune is confirmed', async () => {
-    await home.bsvc(['collection', 'add', 'extra', '--flexible', '--project', 'to']);
-    expect(await apply()).toEqual({ code: 0, changes: [] });
-    expect((await apply('--prune')).code).toBe(2);
-    expect((await apply('--prune', '--yes')).changes).toMatchObject([{ action: 'drop', name: 'to/extra' }]);
-    expect((await home.bsvc(['collection', 'list', '--project', 'to', '--quiet'])).stdout).toBe('one\ntwo\nusers\n');
-  });
-});
-
 describe('bsvc apply', () => {
   const file = (text: string): string => {
     writeFileSync(join(home.dir, 'bsvc.yaml'), text);
     return 'bsvc.yaml';
   };
-  const DECLARED = `format: bsvc/1
-projects:
-  - name: declared
-    plan: pro
-    allowedDomains: [https://app.example]
-    limits: { mail: 10 }
-    collections:
-      - name: posts
-        fields: ["title:String!", { name: views, type: Number, default: 0 }]
-        rls: { mode: public-read, ownerField: userId }
-  - name: bare
-`;
-
-  it('creates what is declared, shows the new keys once, and changes nothing the second time', async () => {
-    const path = file(DECLARED);
-    expect(
-      (await home.bsvc(['apply', '-f', path, '--dry-run', '--json'])).json<{ changes: [] }>().changes,
-    ).toHaveLength(3);
-    const first = await home.bsvc(['apply', '-f', path, '--json']);
-    expect(first.json()).toMatchObject({
-      changes: [
-        { action: 'add', kind: 'project', name: 'declared', keys: { secret: expect.stringMatching(/^sk_/) as string } },
-        { action: 'add', kind: 'collection', name: 'declared/posts' },
-        { action: 'add', kind: 'project', name: 'bare' },
-      ],
-      applied: true,
-    });
-    expect((await home.bsvc(['apply', '-f', path, '--json'])).json()).toEqual({ changes: [], applied: true });
-    expect((await home.bsvc(['project', 'show', 'declared', '--json'])).json()).toMatchObject({
-      plan: 'pro',
-      allowedDomains: ['https://app.example'],
-      limits: { mail: 10 },
-    });
-  });
-
-  it('plans the way back from drift', async () => {
-    await home.bsvc(['project', 'update', 'declared', '--plan', 'free']);
-    await home.bsvc(['collection', 'edit', 'posts', '--project', 'declared', '--drop-field', 'views']);
-    const { stdout } = await home.bsvc(['apply', '-f', file(DECLARED), '--dry-run']);
-    expect(stdout).toContain('~ project declared\n    plan: free -> pro\n~ collection declared/posts\n    + views\n');
-    await home.bsvc(['apply', '-f', 'bsvc.yaml']);
-    expect((await home.bsvc(['apply', '-f', 'bsvc.yaml'])).stdout).toContain('Nothing to change');
-  });
-
-  it('drops data only with --prune and a confirmation', async () => {
-    const path = file('format: bsvc/1\nprojects:\n  - name: declared\n    collections: []\n');
-    expect((await home.bsvc(['apply', '-f', path, '--json'])).json()).toEqual({ changes: [], applied: true });
-    expect((await home.bsvc(['apply', '-f', path, '--prune'])).code).toBe(2);
-    const pruned = await home.bsvc(['apply', '-f', path, '--prune', '--yes', '--quiet']);
-    expect(pruned.stdout).toBe('drop collection declared/posts\n');
-  });
-
   it.each([
     ['projects: []', 'format is required'],
     ['format: bsvc/2\nprojects: []', 'format'],
@@ -360,12 +262,6 @@ projects:
   ])('refuses the file %j', async (text, message) => {
     const { code, stderr } = await home.bsvc(['apply', '-f', file(text)]);
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(message) as string });
-  });
-
-  it('points into a bad field spec with exit 2', async () => {
-    const path = file('format: bsvc/1\nprojects:\n  - name: a\n    collections: [{ name: c, fields: ["t:Strng"] }]\n');
-    const { code, stderr } = await home.bsvc(['apply', '-f', path]);
-    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('t:Strng\n    ^') as string });
   });
 
   it('leaves the rule of a collection alone when the file says nothing of it', async () => {

@@ -1,27 +1,23 @@
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { loseFreePages } from '../../src/engine/test/page-map.js';
 import { openCliHome } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const file = join(home.dir, 'data', 'bsvc.mdb');
 
-beforeAll(async () => {
-  await home.bsvc(['project', 'create', 'shop']);
-  await home.bsvc([
-    ...['collection', 'add', 'posts', '--project', 'shop'],
-    ...['--field', 'title:String!', '--field', 'tag:String!&'],
-  ]);
-  const stdin = Array.from(
-    { length: 300 },
-    (_, n) => `{"title":"title number ${n} of all","tag":"tag-${1000 + n}-end"}\n`,
-  ).join('');
-  await home.bsvc(['data', 'import', 'posts', '-', '--format', 'ndjson', '--project', 'shop'], { stdin });
-});
-afterAll(() => {
-  home.remove();
-});
+await home.bsvc(['project', 'create', 'shop']);
+await home.bsvc([
+  ...['collection', 'add', 'posts', '--project', 'shop'],
+  ...['--field', 'title:String!', '--field', 'tag:String!&'],
+]);
+const stdin = Array.from(
+  { length: 300 },
+  (_, n) => `{"title":"title number ${n} of all","tag":"tag-${1000 + n}-end"}\n`,
+).join('');
+await home.bsvc(['data', 'import', 'posts', '-', '--format', 'ndjson', '--project', 'shop'], { stdin });
 
 /** Changes every copy of the text in the data file by one bit, those in pages that hold nothing included. */
 function damage(text: string): void {

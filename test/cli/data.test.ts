@@ -1,13 +1,14 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { aggregate } from '../../src/engine/commands/read/aggregate.js';
 import { countCommand } from '../../src/engine/commands/read/count.js';
 import { explain } from '../../src/engine/commands/read/explain.js';
 import { find } from '../../src/engine/commands/read/find.js';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const inShop = (argv: string[], options: CliOptions = {}) =>
   home.bsvc(argv, { ...options, env: { BSVC_PROJECT: 'shop', ...options.env } });
 const COUNTRIES = join(import.meta.dirname, '..', '..', 'node_modules', 'world-countries', 'countries.json');
@@ -32,8 +33,7 @@ interface Report {
   rejected: { line: number; message: string }[];
 }
 
-beforeAll(() => home.bsvc(['project', 'create', 'shop']));
-afterAll(() => home.remove());
+await home.bsvc(['project', 'create', 'shop']);
 
 describe('bsvc data insert', () => {
   it.each([

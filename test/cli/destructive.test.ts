@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   COMMANDS,
   type CommandEntry,
@@ -12,6 +12,7 @@ import {
 } from '../world/cli.js';
 import { openCliHome, runCli } from '../helpers/run-cli.js';
 import { withApp } from '../helpers/with-app.js';
+import { use } from '../helpers/use.js';
 
 /** Words of commands and options that take something away. */
 const TAKING = /\b(delete|remove|clear|revoke|drop|purge|forget|prune|(?<!the )trash)\b/;
@@ -36,7 +37,7 @@ const LEAVES = await listLeaves(COMMANDS);
 const ASKING = LEAVES.filter(({ command }) => command.destroys !== undefined);
 const ALWAYS = ASKING.filter(({ command }) => command.destroys === 'always');
 
-const home = openCliHome();
+const home = use(openCliHome());
 const env = { BSVC_DATA_DIR: join(home.dir, 'data'), BSVC_DURABILITY: 'relaxed', BSVC_BCRYPT_COST: '4' };
 const EMAIL = 'ann@example.com';
 
@@ -49,13 +50,10 @@ async function bsvc(...argv: string[]): Promise<string> {
   return stdout;
 }
 
-beforeAll(async () => {
-  await bsvc('project', 'create', 'shop');
-  await bsvc('collection', 'add', 'posts', '--project', 'shop', '--flexible');
-  await bsvc('user', 'create', '--project', 'shop', '--email', EMAIL, '--password-stdin');
-  await bsvc('operator', 'add', '--email', EMAIL, '--password-stdin');
-});
-afterAll(() => home.remove());
+await bsvc('project', 'create', 'shop');
+await bsvc('collection', 'add', 'posts', '--project', 'shop', '--flexible');
+await bsvc('user', 'create', '--project', 'shop', '--email', EMAIL, '--password-stdin');
+await bsvc('operator', 'add', '--email', EMAIL, '--password-stdin');
 
 describe('a command that takes something away for good', () => {
   it('says so in its definition, or is listed with the reason', () => {

@@ -1,34 +1,28 @@
 import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { App } from '../world/app.js';
 import { withAuditEntry } from '../world/operators.js';
 import { beginRestore, collectionStore } from '../world/stored.js';
 import { openCliHome } from '../helpers/run-cli.js';
-import { openS3Double, s3Settings, type S3Double } from '../helpers/s3-double.js';
+import { openS3Double, s3Settings } from '../helpers/s3-double.js';
 import { withApp } from '../helpers/with-app.js';
+import { use } from '../helpers/use.js';
 
 const HOUR_MS = 3_600_000;
 const NOBODY = '127.0.0.1:1';
 const SOME_KEY = 'some-key-that-is-long-enough-for-anybody';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const whole = join(home.dir, 'whole');
 const dir = join(home.dir, 'tried');
-let bucket: S3Double;
 
-beforeAll(async () => {
-  bucket = await openS3Double();
-  await home.bsvc(['project', 'create', 'shop', '--data-dir', whole]);
-  await home.bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 'a:String&', '--data-dir', whole]);
-  // The one thing that is encrypted.
-  const env = { BSVC_DATA_DIR: whole, MAIL_KEY: 're_any' };
-  await home.bsvc(['byok', 'set', '--project', 'shop', '--mail-key-env', 'MAIL_KEY', '--no-verify'], { env });
-});
-afterAll(async () => {
-  await bucket.close();
-  home.remove();
-});
+const bucket = use(await openS3Double());
+await home.bsvc(['project', 'create', 'shop', '--data-dir', whole]);
+await home.bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 'a:String&', '--data-dir', whole]);
+// The one thing that is encrypted.
+const env = { BSVC_DATA_DIR: whole, MAIL_KEY: 're_any' };
+await home.bsvc(['byok', 'set', '--project', 'shop', '--mail-key-env', 'MAIL_KEY', '--no-verify'], { env });
 
 type Env = Record<string, string>;
 interface Case {

@@ -1,14 +1,15 @@
 import { join } from 'node:path';
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { requireCollection } from '../world/collections.js';
 import { requireProject } from '../world/projects.js';
 import { fileStore } from '../world/stored.js';
 import { storedDocuments } from '../helpers/build-project.js';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
 import { withApp } from '../helpers/with-app.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const bsvc = (argv: string[], options: CliOptions = {}) =>
   home.bsvc(argv, { ...options, env: { BSVC_PROJECT: 'shop', BSVC_BCRYPT_COST: '4', PASSWORD: 'correct horse' } });
 const ids: Record<string, string> = {};
@@ -18,50 +19,47 @@ async function count(collection: string): Promise<number> {
   return (JSON.parse(stdout) as { count: number }).count;
 }
 
-beforeAll(async () => {
-  await bsvc(['project', 'create', 'shop']);
-  for (const name of ['ann', 'bob']) {
-    const words = ['user', 'create', '--email', `${name}@example.com`, '--password-env', 'PASSWORD', '--verified'];
-    ids[name] = (await bsvc([...words, '--json'])).json<{ user: { _id: string } }>().user._id;
-  }
-  await bsvc(['collection', 'add', 'notes', '--field', 'text:String', '--field', 'userId:String', '--rls', 'private']);
-  await bsvc(['collection', 'add', 'tasks', '--field', 'text:String', '--field', 'assignee:Ref(users)']);
-  await bsvc(['collection', 'add', 'votes', '--field', 'voter:String']);
-  const lines = (documents: object[]): string => documents.map((each) => `${JSON.stringify(each)}\n`).join('');
-  const put = (collection: string, documents: object[]) =>
-    bsvc(['data', 'import', collection, '-', '--format', 'ndjson'], { stdin: lines(documents) });
-  const [ann, bob] = [ids.ann, ids.bob];
-  await put('notes', [
-    ...Array.from({ length: 210 }, (_, n) => ({ text: `a${n}`, userId: ann })),
-    { text: 'trashed', userId: ann, isDeleted: true, deletedAt: '2024-01-01T00:00:00Z' },
-    { text: 'b', userId: bob },
-  ]);
-  await put('tasks', [
-    { text: 't', assignee: ann },
-    { text: 'u', assignee: bob },
-  ]);
-  await put('votes', [{ voter: ann }, { voter: bob }]);
-  await withApp({ BSVC_DATA_DIR: join(home.dir, 'data'), BSVC_DURABILITY: 'relaxed' }, async (app) => {
-    const project = await requireProject(app, 'shop');
-    const now = new Date();
-    await fileStore(app).insertMany(
-      [ann, bob].map((uploadedBy) => ({
-        _id: new ObjectId(),
-        projectId: project._id,
-        path: `${project._id.toHexString()}/${uploadedBy}_a.txt`,
-        name: 'a.txt',
-        contentType: 'text/plain',
-        declaredSize: null,
-        size: 1,
-        state: 'confirmed' as const,
-        place: 'local' as const,
-        uploadedBy,
-        createdAt: now,
-      })),
-    );
-  });
+await bsvc(['project', 'create', 'shop']);
+for (const name of ['ann', 'bob']) {
+  const words = ['user', 'create', '--email', `${name}@example.com`, '--password-env', 'PASSWORD', '--verified'];
+  ids[name] = (await bsvc([...words, '--json'])).json<{ user: { _id: string } }>().user._id;
+}
+await bsvc(['collection', 'add', 'notes', '--field', 'text:String', '--field', 'userId:String', '--rls', 'private']);
+await bsvc(['collection', 'add', 'tasks', '--field', 'text:String', '--field', 'assignee:Ref(users)']);
+await bsvc(['collection', 'add', 'votes', '--field', 'voter:String']);
+const lines = (documents: object[]): string => documents.map((each) => `${JSON.stringify(each)}\n`).join('');
+const put = (collection: string, documents: object[]) =>
+  bsvc(['data', 'import', collection, '-', '--format', 'ndjson'], { stdin: lines(documents) });
+const [ann, bob] = [ids.ann, ids.bob];
+await put('notes', [
+  ...Array.from({ length: 210 }, (_, n) => ({ text: `a${n}`, userId: ann })),
+  { text: 'trashed', userId: ann, isDeleted: true, deletedAt: '2024-01-01T00:00:00Z' },
+  { text: 'b', userId: bob },
+]);
+await put('tasks', [
+  { text: 't', assignee: ann },
+  { text: 'u', assignee: bob },
+]);
+await put('votes', [{ voter: ann }, { voter: bob }]);
+await withApp({ BSVC_DATA_DIR: join(home.dir, 'data'), BSVC_DURABILITY: 'relaxed' }, async (app) => {
+  const project = await requireProject(app, 'shop');
+  const now = new Date();
+  await fileStore(app).insertMany(
+    [ann, bob].map((uploadedBy) => ({
+      _id: new ObjectId(),
+      projectId: project._id,
+      path: `${project._id.toHexString()}/${uploadedBy}_a.txt`,
+      name: 'a.txt',
+      contentType: 'text/plain',
+      declaredSize: null,
+      size: 1,
+      state: 'confirmed' as const,
+      place: 'local' as const,
+      uploadedBy,
+      createdAt: now,
+    })),
+  );
 });
-afterAll(() => home.remove());
 
 describe('bsvc user delete --erase', () => {
   const words = ['user', 'delete', 'ann@example.com', '--erase', '--also', 'votes.voter', '--json'];

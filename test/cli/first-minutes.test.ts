@@ -7,9 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CHROMIUM, drivePage, type DrivenPage } from '../helpers/chromium.js';
 import { eventually } from '../helpers/eventually.js';
 import { missingLines, readExamples, type Example } from '../helpers/guide-examples.js';
-import { findFreePort, listen, type Listening } from '../helpers/listen.js';
+import { findFreePort, listen } from '../helpers/listen.js';
 import { runShell, type ShellOutcome } from '../helpers/run-shell.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 // A newcomer's first fifteen minutes, in the order of README.md: a clone of what is committed, its two commands, the
 // page that they lead to, the tour, and the guide that the tour ends with. What is run and
@@ -18,12 +19,6 @@ import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 const ROOT = join(import.meta.dirname, '../..');
 const DEADLINE_MS = 150_000;
 
-let dir: TempDir;
-let clone: string;
-let readme: string;
-let env: Record<string, string>;
-let ports: Map<string, string>;
-let site: Listening;
 let served = '';
 let page: DrivenPage | undefined;
 
@@ -32,36 +27,32 @@ const readGuide = (name: string): Example[] =>
   readExamples(readFileSync(join(clone, 'templates/docs', `${name}.md`), 'utf8'));
 const readTour = (): Example[] => readExamples(/<!-- tour -->([\s\S]*?)<!-- \/tour -->/.exec(readme)![1]!);
 
-beforeAll(async () => {
-  dir = await openTempDir();
-  clone = join(dir.path, 'bsvc');
-  const home = join(dir.path, 'home');
-  mkdirSync(join(home, '.local/bin'), { recursive: true });
-  // The checkout may belong to somebody else, as in a container.
-  writeFileSync(join(home, '.gitconfig'), '[safe]\n  directory = *\n');
-  env = {
-    HOME: home,
-    PATH: `${join(home, '.local/bin')}:${process.env.PATH}`,
-    npm_config_prefix: join(dir.path, 'prefix'),
-  };
-  execFileSync('git', ['clone', '--quiet', ROOT, clone], { env, stdio: 'pipe' });
-  readme = readFileSync(join(clone, 'README.md'), 'utf8');
-  takeInstalled();
-  const server = createServer((request, response) => {
-    response.setHeader('content-type', 'text/html');
-    response.end(request.url === '/' ? served : '');
-  });
-  site = await listen(server);
-  ports = new Map([
-    ['4000', `${await findFreePort()}`],
-    ['5173', new URL(site.url).port],
-    ['9000', `${await findFreePort()}`],
-  ]);
-}, 180_000);
+const dir = use(await openTempDir());
+const clone = join(dir.path, 'bsvc');
+const home = join(dir.path, 'home');
+mkdirSync(join(home, '.local/bin'), { recursive: true });
+// The checkout may belong to somebody else, as in a container.
+writeFileSync(join(home, '.gitconfig'), '[safe]\n  directory = *\n');
+const env: Record<string, string> = {
+  HOME: home,
+  PATH: `${join(home, '.local/bin')}:${process.env.PATH}`,
+  npm_config_prefix: join(dir.path, 'prefix'),
+};
+execFileSync('git', ['clone', '--quiet', ROOT, clone], { env, stdio: 'pipe' });
+const readme = readFileSync(join(clone, 'README.md'), 'utf8');
+takeInstalled();
+const server = createServer((request, response) => {
+  response.setHeader('content-type', 'text/html');
+  response.end(request.url === '/' ? served : '');
+});
+const site = use(await listen(server));
+const ports: Map<string, string> = new Map([
+  ['4000', `${await findFreePort()}`],
+  ['5173', new URL(site.url).port],
+  ['9000', `${await findFreePort()}`],
+]);
 afterAll(async () => {
   await page?.close();
-  await site.close();
-  await dir.remove();
 }, 180_000);
 
 /** Puts what install.sh would make where it looks for it: packages as links, the build as a copy. */

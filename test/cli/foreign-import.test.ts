@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import bcrypt from 'bcrypt';
 import Database from 'libsql';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { foreignId } from '../../cli/formats/foreign/foreign-id.js';
 import { Documents } from '../../src/engine/storage/documents.js';
 import { HIDDEN_FIELD } from '../../src/features/collections/fields/field.js';
@@ -11,8 +11,9 @@ import { logIn } from '../../src/features/users/sign-in/log-in.js';
 import { findUserByEmail } from '../../src/features/users/user-store.js';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
 import { withApp } from '../helpers/with-app.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const ENV = { BSVC_BCRYPT_COST: '4' };
 let made = 0;
 
@@ -52,8 +53,6 @@ const file = (name: string, content: string): string => {
 
 const lines = (values: unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('');
 const idOf = (id: string): string => foreignId(id).toHexString();
-
-afterAll(() => home.remove());
 
 /** The published example of Firebase's scrypt. */
 const HASH_CONFIG = `hash_config {

@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync, mkdirSync, rmSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { openCliHome } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
-afterAll(() => home.remove());
+const home = use(openCliHome());
 const out = join(home.dir, 'bsvc-client');
 const generate = (...more: string[]) => home.bsvc(['generate', 'client', '--out', 'bsvc-client', ...more]);
 

@@ -1,9 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS, type CommandNode, ROOT_EXAMPLES, buildProgram } from '../world/cli.js';
 import { openCliHome, runCli } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
 function listPaths(nodes: readonly CommandNode[], path: string[] = []): { words: string[]; leaf: boolean }[] {
   return nodes.flatMap((node) => [
@@ -40,14 +41,11 @@ function listInvocations(line: string): string[][] {
     .filter((text) => text !== '')
     .map((text) => text.split('\t').slice(0, -1));
 }
-const home = openCliHome();
+const home = use(openCliHome());
 const pasting = join(home.dir, 'pasting');
-beforeAll(() => {
-  for (const dir of ['.zfunc', '.config/fish/completions']) mkdirSync(join(pasting, dir), { recursive: true });
-  for (const file of ['secret.txt', 'password.txt', 'key.txt', 'pipeline.json', 'operations.json'])
-    writeFileSync(join(pasting, file), '');
-});
-afterAll(() => home.remove());
+for (const dir of ['.zfunc', '.config/fish/completions']) mkdirSync(join(pasting, dir), { recursive: true });
+for (const file of ['secret.txt', 'password.txt', 'key.txt', 'pipeline.json', 'operations.json'])
+  writeFileSync(join(pasting, file), '');
 
 /** What a terminal could obey: everything below a space but ends of lines and tabs, DEL and C1. */
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;

@@ -1,10 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Documents } from '../../src/engine/storage/documents.js';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const inShop = (argv: string[], options: CliOptions = {}) =>
   home.bsvc(argv, { ...options, env: { BSVC_PROJECT: 'shop', ...options.env } });
 
@@ -23,8 +24,7 @@ const file = (name: string, content: string | Buffer): string => {
   return name;
 };
 
-beforeAll(() => home.bsvc(['project', 'create', 'shop']));
-afterAll(() => home.remove());
+await home.bsvc(['project', 'create', 'shop']);
 
 describe('bsvc data import of what spreadsheets write', () => {
   const FIELDS = ['name:String!', 'price:Number', 'sold:Boolean', 'note:String'];

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { buildInfo, helloCommand, isMaster } from '../../src/engine/commands/handshake.js';
 import { find } from '../../src/engine/commands/read/find.js';
 import { createIndexes } from '../../src/engine/commands/indexes.js';
@@ -9,11 +9,11 @@ import { startMongodbDouble, type MongodbDouble } from '../helpers/mongodb-doubl
 import { runBinary } from '../helpers/run-binary.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { startTcpProxy } from '../helpers/tcp-proxy.js';
+import { use } from '../helpers/use.js';
 
 /** As MongoDB itself introduces what it was built from. */
 const MONGODB = { version: '7.0.14', modules: [], javascriptEngine: 'mozjs', allocator: 'tcmalloc' };
-const home = openCliHome();
-afterAll(() => home.remove());
+const home = use(openCliHome());
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();

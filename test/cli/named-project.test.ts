@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { COMMANDS, type CommandNode, type LoadedCommand } from '../world/cli.js';
 import { openCliHome } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
 /** Where another thing is meant by a project, and why. */
 const WITHOUT = new Map([
@@ -32,22 +33,12 @@ const LEAVES = (await listLeaves(COMMANDS)).filter(
   ({ words, parameters }) => 'project' in parameters && !WITHOUT.has(words),
 );
 
-const home = openCliHome();
-beforeAll(async () => {
-  await home.bsvc(['project', 'create', 'shop']);
-  writeFileSync(join(home.dir, 'schema.json'), '{"format":"bsvc-schema/1","collections":[]}');
-  for (const name of [
-    'posts.ndjson',
-    'users.json',
-    'welcome.html',
-    'welcome.txt',
-    'pipeline.json',
-    'operations.json',
-  ]) {
-    writeFileSync(join(home.dir, name), '[]');
-  }
-});
-afterAll(() => home.remove());
+const home = use(openCliHome());
+await home.bsvc(['project', 'create', 'shop']);
+writeFileSync(join(home.dir, 'schema.json'), '{"format":"bsvc-schema/1","collections":[]}');
+for (const name of ['posts.ndjson', 'users.json', 'welcome.html', 'welcome.txt', 'pipeline.json', 'operations.json']) {
+  writeFileSync(join(home.dir, name), '[]');
+}
 
 /** The words of the first example without its project, and without what a shell would do beside it. */
 function wordsOf({ words, examples, parameters }: Leaf): string[] {

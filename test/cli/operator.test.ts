@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const PASSWORD = 'correct horse battery';
 
-beforeAll(async () => {
-  await home.bsvc(['project', 'create', 'shop']);
-});
-afterAll(() => home.remove());
+await home.bsvc(['project', 'create', 'shop']);
 
 interface Operator {
   id: string;

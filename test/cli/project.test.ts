@@ -1,10 +1,10 @@
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { update } from '../../src/engine/commands/write/update.js';
 import { EngineError } from '../../src/engine/errors.js';
 import { openCliHome } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
-afterAll(() => home.remove());
+const home = use(openCliHome());
 
 interface CreatedProject {
   project: { id: string; name: string; plan: string; createdAt: string };
@@ -17,19 +17,6 @@ const create = async (name: string, ...more: string[]): Promise<CreatedProject> 
   (await home.bsvc(['project', 'create', name, '--json', ...more])).json<CreatedProject>();
 
 describe('BSVC_PROJECT', () => {
-  it.each([['show'], ['update', '--plan', 'pro'], ['export'], ['brief']])(
-    'names the project of "bsvc project %s" too',
-    async (...words) => {
-      const name = `named by ${words[0]}`;
-      await create(name);
-      const env = { BSVC_PROJECT: name };
-      const { code, stderr } = await home.bsvc(['project', ...words, '--json'], { env });
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      const unknown = await home.bsvc(['project', ...words], { env: { BSVC_PROJECT: 'nowhere' } });
-      expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('nowhere') as string]);
-    },
-  );
-
   it('does not name one that is to be deleted', async () => {
     await create('kept');
     const { code, stderr } = await home.bsvc(['project', 'delete', '--yes'], { env: { BSVC_PROJECT: 'kept' } });

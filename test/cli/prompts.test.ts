@@ -1,22 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { runBinary } from '../helpers/run-binary.js';
 import { openTerminal } from '../helpers/run-terminal.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 const RETURN = '\r';
 const CTRL_C = '\u0003';
 const CTRL_D = '\u0004';
 const ARROW_DOWN = '\u001b[B';
 
-let dir: TempDir;
-let env: Record<string, string>;
-beforeAll(async () => {
-  dir = await openTempDir();
-  env = { BSVC_DATA_DIR: dir.path, BSVC_DURABILITY: 'relaxed' };
-  await runBinary(['project', 'create', 'alpha'], { env });
-  await runBinary(['project', 'create', 'beta'], { env });
-});
-afterAll(() => dir.remove());
+const dir = use(await openTempDir());
+const env: Record<string, string> = { BSVC_DATA_DIR: dir.path, BSVC_DURABILITY: 'relaxed' };
+await runBinary(['project', 'create', 'alpha'], { env });
+await runBinary(['project', 'create', 'beta'], { env });
 
 // The pseudo-terminal is that of util-linux.
 describe.runIf(process.platform === 'linux')('at a terminal', () => {

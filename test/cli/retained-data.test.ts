@@ -1,15 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { RETAINED_DATA } from '../world/cli.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { withApp } from '../helpers/with-app.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const env = { BSVC_DATA_DIR: join(home.dir, 'data'), BSVC_DURABILITY: 'relaxed' };
-afterAll(() => {
-  home.remove();
-});
 
 it('lists every store whose records have an end', async () => {
   await home.bsvc(['project', 'create', 'shop'], { env });

@@ -1,32 +1,27 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { AccessMatrix } from '../../src/features/rule-tests/run-rule-tests.js';
 import { openCliHome } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
 const EXAMPLES = join(import.meta.dirname, '../../templates/examples');
-const home = openCliHome();
+const home = use(openCliHome());
 const inShop = (...argv: string[]) => home.bsvc(argv, { env: { BSVC_PROJECT: 'shop', PASSWORD: 'long enough' } });
-beforeAll(async () => {
-  expect(await home.bsvc(['project', 'create', 'shop'])).toMatchObject({ code: 0, stderr: '' });
-  await inShop(
-    'collection',
-    'add',
-    'posts',
-    '--public',
-    '--flexible',
-    '--field',
-    'owner:String',
-    '--field',
-    'tags:Array(String)',
-  );
-  await inShop('user', 'create', '--email', 'ann@example.com', '--verified', '--password-env', 'PASSWORD');
-});
-const empty = openCliHome();
-afterAll(() => {
-  home.remove();
-  empty.remove();
-});
+expect(await home.bsvc(['project', 'create', 'shop'])).toMatchObject({ code: 0, stderr: '' });
+await inShop(
+  'collection',
+  'add',
+  'posts',
+  '--public',
+  '--flexible',
+  '--field',
+  'owner:String',
+  '--field',
+  'tags:Array(String)',
+);
+await inShop('user', 'create', '--email', 'ann@example.com', '--verified', '--password-env', 'PASSWORD');
+const empty = use(openCliHome());
 
 describe('bsvc rules test', () => {
   it.each(readdirSync(EXAMPLES).filter((name) => !name.includes('.')))('holds for the example %s', async (name) => {

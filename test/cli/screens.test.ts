@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Chalk } from 'chalk';
 import { drawTable } from '../../cli/view/table.js';
 import { presentProgress } from '../../cli/view/output.js';
 import { openCliHome } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const env = {
   BSVC_PROJECT: 'shop',
   BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
@@ -13,24 +14,21 @@ const env = {
   BSVC_BCRYPT_COST: '4',
 };
 
-beforeAll(async () => {
-  const bsvc = async (...argv: string[]) => expect((await home.bsvc(argv, { env })).code).toBe(0);
-  await bsvc('project', 'create', 'shop');
-  await bsvc('collection', 'add', 'posts', '--field', 'title:String!', '--rls', 'private');
-  await bsvc('collection', 'add', 'events', '--flexible');
-  const password = ['--password-env', 'PW'];
-  await bsvc('user', 'create', '--email', 'a.rather.long.address@mail.example.com', ...password);
-  await bsvc('key', 'rotate', '--type', 'secret', '--grace', '1h');
-  await bsvc(
-    'webhook',
-    'add',
-    '--url',
-    'http://127.0.0.1:9/a/rather/long/address',
-    '--events',
-    'posts.insert,posts.update',
-  );
-});
-afterAll(() => home.remove());
+const bsvc = async (...argv: string[]) => expect((await home.bsvc(argv, { env })).code).toBe(0);
+await bsvc('project', 'create', 'shop');
+await bsvc('collection', 'add', 'posts', '--field', 'title:String!', '--rls', 'private');
+await bsvc('collection', 'add', 'events', '--flexible');
+const password = ['--password-env', 'PW'];
+await bsvc('user', 'create', '--email', 'a.rather.long.address@mail.example.com', ...password);
+await bsvc('key', 'rotate', '--type', 'secret', '--grace', '1h');
+await bsvc(
+  'webhook',
+  'add',
+  '--url',
+  'http://127.0.0.1:9/a/rather/long/address',
+  '--events',
+  'posts.insert,posts.update',
+);
 
 /** Of the same length whatever the run: ids, moments and endings of keys. */
 const steady = (screen: string): string =>

@@ -1,14 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openCliHome } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
-beforeAll(async () => {
-  await home.bsvc(['project', 'create', 'shop']);
-  await home.bsvc(['operator', 'add', '--email', 'ann@example.com', '--password-stdin'], { stdin: 'correct horse\n' });
-});
-afterAll(() => home.remove());
+const home = use(openCliHome());
+await home.bsvc(['project', 'create', 'shop']);
+await home.bsvc(['operator', 'add', '--email', 'ann@example.com', '--password-stdin'], { stdin: 'correct horse\n' });
 
 describe('the address of the service that commands name', () => {
   it.each([

@@ -2,26 +2,21 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open, readFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { BINARY, runBinary } from '../helpers/run-binary.js';
 import { openTerminal, type TerminalSession } from '../helpers/run-terminal.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 const CTRL_C = '\u0003';
 const SPINNER = /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/;
 const COLOUR = /\u001b\[(?:[34]\d|9\d)m/;
 const SHOW_CURSOR = '\u001b[?25h';
 
-let dir: TempDir;
-let env: Record<string, string>;
-
-beforeAll(async () => {
-  dir = await openTempDir();
-  env = { BSVC_DATA_DIR: dir.path, BSVC_DURABILITY: 'relaxed', BSVC_PROJECT: 'shop' };
-  await runBinary(['project', 'create', 'shop'], { env });
-  await runBinary(['collection', 'add', 'notes', '--flexible'], { env });
-});
-afterAll(() => dir.remove());
+const dir = use(await openTempDir());
+const env: Record<string, string> = { BSVC_DATA_DIR: dir.path, BSVC_DURABILITY: 'relaxed', BSVC_PROJECT: 'shop' };
+await runBinary(['project', 'create', 'shop'], { env });
+await runBinary(['collection', 'add', 'notes', '--flexible'], { env });
 
 /** An import that goes on for as long as the file is not closed: there is a spinner, and it is known to be at work. */
 async function openImport(

@@ -1,11 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { COMMANDS, type CommandEntry, type CommandNode, type LoadedCommand } from '../world/cli.js';
 import { readTextFileSync } from '../../src/text.js';
 import { openCliHome } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const at = (name: string): string => join(home.dir, name);
 
 /** Parameters that name a file which is written, a directory, or a file that is no text. */
@@ -80,16 +81,13 @@ const run = ({ line, stdin }: Reading, bytes: Buffer, name = 'given.json') => {
   return home.bsvc([...words, '--json'], { env, ...(stdin && { stdin: bytes }) });
 };
 
-beforeAll(async () => {
-  expect(await home.bsvc(['project', 'create', 'shop'])).toMatchObject({ code: 0 });
-  await home.bsvc(['collection', 'add', 'posts', '--field', 'title:String'], { env });
-  writeFileSync(at('users.json'), '[]');
-  const stdin = 'long enough\n';
-  await home.bsvc(['user', 'create', '--email', 'ann@example.test', '--password-stdin'], { env, stdin });
-  const operator = ['operator', 'add', '--email', 'op@example.test', '--role', 'viewer', '--password-stdin'];
-  await home.bsvc(operator, { env, stdin });
-});
-afterAll(() => home.remove());
+expect(await home.bsvc(['project', 'create', 'shop'])).toMatchObject({ code: 0 });
+await home.bsvc(['collection', 'add', 'posts', '--field', 'title:String'], { env });
+writeFileSync(at('users.json'), '[]');
+const stdin = 'long enough\n';
+await home.bsvc(['user', 'create', '--email', 'ann@example.test', '--password-stdin'], { env, stdin });
+const operator = ['operator', 'add', '--email', 'op@example.test', '--role', 'viewer', '--password-stdin'];
+await home.bsvc(operator, { env, stdin });
 
 describe('text from outside', () => {
   it('is read by many commands', () => {

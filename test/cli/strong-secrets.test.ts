@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openCliHome } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
-afterAll(() => home.remove());
+const home = use(openCliHome());
 
 const STRONG = 'q8Zk1vYfC0c9hVJp6Yw3mJ0hX2nJtF5rQ4uT7bW1xKs=';
 

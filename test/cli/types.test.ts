@@ -1,19 +1,17 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openTestApp } from '../helpers/open-test-app.js';
 import { openCliHome } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const inShop = (...argv: string[]) => home.bsvc(argv, { env: { BSVC_PROJECT: 'shop' } });
 const file = join(home.dir, 'bsvc.d.ts');
 
-beforeAll(async () => {
-  await home.bsvc(['project', 'create', 'shop']);
-  await inShop('collection', 'add', 'posts', '--field', 'title:String!');
-});
-afterAll(() => home.remove());
+await home.bsvc(['project', 'create', 'shop']);
+await inShop('collection', 'add', 'posts', '--field', 'title:String!');
 
 describe('bsvc generate types', () => {
   it('prints the types, or writes them to --out', async () => {

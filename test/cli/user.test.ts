@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openCliHome, type CliOptions, type CliOutcome } from '../helpers/run-cli.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const PASSWORD = 'from standard input';
-beforeAll(async () => {
-  await home.bsvc(['project', 'create', 'shop']);
-});
-afterAll(() => home.remove());
+await home.bsvc(['project', 'create', 'shop']);
 
 const bsvc = (argv: string[], options: CliOptions = {}): Promise<CliOutcome> =>
   home.bsvc(argv, { ...options, env: { BSVC_PROJECT: 'shop', BSVC_BCRYPT_COST: '4', ...options.env } });

@@ -7,8 +7,9 @@ import { runBinary, startService } from '../helpers/run-binary.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 import { withApp } from '../helpers/with-app.js';
+import { use } from '../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const env = { BSVC_DATA_DIR: join(home.dir, 'data'), BSVC_DURABILITY: 'relaxed' };
 interface Applied {
   _id: string;
@@ -22,23 +23,20 @@ interface Report {
   checks: { name: string; ok: boolean; detail: string }[];
 }
 
-beforeAll(async () => {
-  await home.bsvc(['project', 'create', 'shop']);
-  await home.bsvc([
-    'collection',
-    'add',
-    'posts',
-    '--project',
-    'shop',
-    '--field',
-    't:String',
-    '--rls',
-    'private',
-    '--index',
-    't',
-  ]);
-});
-afterAll(() => home.remove());
+await home.bsvc(['project', 'create', 'shop']);
+await home.bsvc([
+  'collection',
+  'add',
+  'posts',
+  '--project',
+  'shop',
+  '--field',
+  't:String',
+  '--rls',
+  'private',
+  '--index',
+  't',
+]);
 
 describe('a store that a newer version has changed', () => {
   const newer = { _id: '999-of-the-future', appliedAt: new Date() };

@@ -1,28 +1,23 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createClient } from '../world/client.js';
 import { drainJobs, listOutbox } from '../world/jobs.js';
 import { changeProject } from '../world/projects.js';
 import { totpCode } from '../world/users.js';
 import type { ApiError } from '../world/client.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { readMailedCode } from '../helpers/user-client.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let shop: TestProject;
 const clock = createFakeClock();
 
-beforeAll(async () => {
-  test = await openTestApp({ clock });
-  shop = await buildProject(test.app);
-  await buildCollection(test.app, shop.project, {
-    name: 'notes',
-    fields: [{ name: 'text', type: 'String', required: true }],
-    rls: { mode: 'private', ownerField: 'userId' },
-  });
+const test = await useTestApp({ clock });
+const shop = await buildProject(test.app);
+await buildCollection(test.app, shop.project, {
+  name: 'notes',
+  fields: [{ name: 'text', type: 'String', required: true }],
+  rls: { mode: 'private', ownerField: 'userId' },
 });
-afterAll(() => test.close());
 
 let made = 0;
 const buildAccount = () => ({ email: `ann${++made}@example.test`, password: 'correct horse battery' });

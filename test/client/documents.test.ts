@@ -1,32 +1,25 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ApiError, type Client, type UntypedProject, createClient } from '../world/client.js';
+import { describe, expect, it } from 'vitest';
+import { ApiError, createClient } from '../world/client.js';
 import { setChanges } from '../world/collections.js';
 import { FEED_PARAMETERS, RESERVED_KEYS } from '../world/documents.js';
 import { createProject } from '../world/projects.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let shop: TestProject;
-let api: Client<UntypedProject>;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  await buildCollection(test.app, shop.project, { name: 'authors', mode: 'flexible' });
-  await buildCollection(test.app, shop.project, {
-    name: 'posts',
-    fields: [
-      { name: 'title', type: 'String', required: true, unique: true },
-      { name: 'views', type: 'Number', default: 0 },
-      { name: 'at', type: 'Date' },
-      { name: 'author', type: 'Ref', ref: 'authors' },
-      { name: 'meta', type: 'Object', fields: [{ name: 'score', type: 'Number' }] },
-    ],
-  });
-  api = createClient({ url: test.url, key: shop.secret });
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+await buildCollection(test.app, shop.project, { name: 'authors', mode: 'flexible' });
+await buildCollection(test.app, shop.project, {
+  name: 'posts',
+  fields: [
+    { name: 'title', type: 'String', required: true, unique: true },
+    { name: 'views', type: 'Number', default: 0 },
+    { name: 'at', type: 'Date' },
+    { name: 'author', type: 'Ref', ref: 'authors' },
+    { name: 'meta', type: 'Object', fields: [{ name: 'score', type: 'Number' }] },
+  ],
 });
-afterAll(() => test.close());
+const api = createClient({ url: test.url, key: shop.secret });
 
 const refusal = (work: Promise<unknown>): Promise<ApiError> =>
   work.then(

@@ -1,28 +1,21 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createClient, type Client, type UntypedProject } from '../world/client.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { openDevice, type Device } from '../helpers/offline-device.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openRandom, type Random } from '../helpers/random.js';
 import { runs } from '../helpers/runs.js';
 import { openSeed } from '../helpers/seed.js';
+import { useTestApp } from '../helpers/use.js';
 
 const STEPS = 60;
 /** Documents that nobody removes: every change of them that was stored on a device is found in the end. */
 const KEPT = 4;
 const FIELDS = ['a', 'b', 'c'];
 
-let test: TestApp;
-let shop: TestProject;
-let server: Client<UntypedProject>;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  server = createClient({ url: test.url, key: shop.secret });
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+const server = createClient({ url: test.url, key: shop.secret });
 
 interface World {
   name: string;

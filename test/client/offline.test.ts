@@ -1,21 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { createClient, type Client, type UntypedProject } from '../world/client.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { openDevice, type Device } from '../helpers/offline-device.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let shop: TestProject;
-let server: Client<UntypedProject>;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  for (const name of ['notes', 'tags']) await buildCollection(test.app, shop.project, { name, mode: 'flexible' });
-  server = createClient({ url: test.url, key: shop.secret });
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+for (const name of ['notes', 'tags']) await buildCollection(test.app, shop.project, { name, mode: 'flexible' });
+const server = createClient({ url: test.url, key: shop.secret });
 
 const devices: Device[] = [];
 const stops: (() => void)[] = [];

@@ -6,18 +6,15 @@ import { gzipSync } from 'node:zlib';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listen } from '../helpers/listen.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 const PACKAGE = join(import.meta.dirname, '..', '..', 'dist', 'client', 'client.tgz');
 
-let dir: TempDir;
-beforeAll(async () => {
-  dir = await openTempDir();
-  const target = join(dir.path, 'node_modules', '@bsvc', 'client');
-  mkdirSync(target, { recursive: true });
-  execFileSync('tar', ['-xzf', PACKAGE, '-C', target, '--strip-components=1']);
-});
-afterAll(() => dir.remove());
+const dir = use(await openTempDir());
+const target = join(dir.path, 'node_modules', '@bsvc', 'client');
+mkdirSync(target, { recursive: true });
+execFileSync('tar', ['-xzf', PACKAGE, '-C', target, '--strip-components=1']);
 
 /** What the local database takes, and one mistake a line. */
 const OFFLINE = `import { createClient } from '@bsvc/client';

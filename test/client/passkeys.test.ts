@@ -1,43 +1,33 @@
 import { createServer } from 'node:http';
-import { chromium, type Browser, type CDPSession, type Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CDPSession, Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
 import { createClient } from '../world/client.js';
 import { changeProject } from '../world/projects.js';
 import { totpCode } from '../world/users.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { CHROMIUM } from '../helpers/chromium.js';
+import { buildProject } from '../helpers/build-project.js';
+import { CHROMIUM, useChromium } from '../helpers/chromium.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { listen, type Listening } from '../helpers/listen.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { listen } from '../helpers/listen.js';
+import { use, useTestApp } from '../helpers/use.js';
 
 const clock = createFakeClock(Date.now());
 const PASSWORD = 'correct horse battery';
-let test: TestApp;
-let shop: TestProject;
-let site: Listening;
-let browser: Browser;
-let origin: string;
 
 const page = (): string => `<!doctype html><title>app</title><script type="module">
 import { createClient } from '${test.url}/api/client.js';
 globalThis.api = createClient({ url: '${test.url}', key: '${shop.publishable}' });
 </script>`;
 
-beforeAll(async () => {
-  test = await openTestApp({ clock, settings: { BSVC_BCRYPT_COST: '4' } });
-  shop = await buildProject(test.app);
-  site = await listen(createServer((_, response) => response.setHeader('content-type', 'text/html').end(page())));
-  origin = site.url.replace('127.0.0.1', 'localhost').replace(/\/$/, '');
-  await changeProject(test.app, shop.project, {
-    signIn: { passkeys: { rpId: 'localhost', origins: [origin] }, mfa: 'optional' },
-  });
-  if (CHROMIUM) browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+const test = await useTestApp({ clock, settings: { BSVC_BCRYPT_COST: '4' } });
+const shop = await buildProject(test.app);
+const site = use(
+  await listen(createServer((_, response) => response.setHeader('content-type', 'text/html').end(page()))),
+);
+const origin = site.url.replace('127.0.0.1', 'localhost').replace(/\/$/, '');
+await changeProject(test.app, shop.project, {
+  signIn: { passkeys: { rpId: 'localhost', origins: [origin] }, mfa: 'optional' },
 });
-afterAll(async () => {
-  await browser?.close();
-  await site.close();
-  await test.close();
-});
+const browser = await useChromium();
 
 let made = 0;
 const server = () => createClient({ url: test.url, key: shop.secret });

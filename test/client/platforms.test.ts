@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
   type Client,
   type ConnectionState,
@@ -7,27 +7,22 @@ import {
   type UntypedProject,
   createClient,
 } from '../world/client.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { eventually } from '../helpers/eventually.js';
 import { listen } from '../helpers/listen.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { startTcpProxy } from '../helpers/tcp-proxy.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let shop: TestProject;
 const clock = createFakeClock(Date.now());
 
-beforeAll(async () => {
-  test = await openTestApp({ clock });
-  shop = await buildProject(test.app);
-  await buildCollection(test.app, shop.project, {
-    name: 'notes',
-    fields: [{ name: 'text', type: 'String', required: true }],
-    rls: { mode: 'private', ownerField: 'userId' },
-  });
+const test = await useTestApp({ clock });
+const shop = await buildProject(test.app);
+await buildCollection(test.app, shop.project, {
+  name: 'notes',
+  fields: [{ name: 'text', type: 'String', required: true }],
+  rls: { mode: 'private', ownerField: 'userId' },
 });
-afterAll(() => test.close());
 
 const stops: (() => void)[] = [];
 afterEach(() => {

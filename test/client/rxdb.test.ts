@@ -1,13 +1,13 @@
 import { createRxDatabase, type RxCollection, type RxConflictHandler, type RxDatabase } from 'rxdb';
 import { getRxStorageMemory } from 'rxdb/plugins/storage-memory';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { newId, replicateBsvc } from '../world/client-rxdb.js';
-import { type Client, createClient, type UntypedProject } from '../world/client.js';
+import { createClient } from '../world/client.js';
 import { setChanges } from '../world/collections.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { openTestNetwork, type TestNetwork } from '../helpers/offline-fetch.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
 interface Note {
   _id: string;
@@ -19,26 +19,19 @@ interface Note {
   updatedAt?: string;
 }
 
-let test: TestApp;
-let shop: TestProject;
-let server: Client<UntypedProject>;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  await buildCollection(test.app, shop.project, {
-    name: 'notes',
-    fields: [
-      ...['of', 'title', 'body'].map((name) => ({ name, type: 'String' as const })),
-      { name: 'tags', type: 'Array', items: { type: 'String' } },
-      { name: 'code', type: 'String', unique: true },
-      { name: 'stars', type: 'Number', default: 0 },
-    ],
-  });
-  await buildCollection(test.app, shop.project, { name: 'diary', rls: { mode: 'private', ownerField: 'userId' } });
-  server = createClient({ url: test.url, key: shop.secret });
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+await buildCollection(test.app, shop.project, {
+  name: 'notes',
+  fields: [
+    ...['of', 'title', 'body'].map((name) => ({ name, type: 'String' as const })),
+    { name: 'tags', type: 'Array', items: { type: 'String' } },
+    { name: 'code', type: 'String', unique: true },
+    { name: 'stars', type: 'Number', default: 0 },
+  ],
 });
-afterAll(() => test.close());
+await buildCollection(test.app, shop.project, { name: 'diary', rls: { mode: 'private', ownerField: 'userId' } });
+const server = createClient({ url: test.url, key: shop.secret });
 
 const open: RxDatabase[] = [];
 afterEach(async () => {

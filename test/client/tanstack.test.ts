@@ -1,31 +1,24 @@
 import { createCollection, createLiveQueryCollection, createTransaction, eq } from '@tanstack/db';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { bsvcCollectionOptions, newId } from '../world/client-tanstack.js';
-import { type Client, createClient, type UntypedProject } from '../world/client.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { createClient } from '../world/client.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { openDevice as openOfflineDevice } from '../helpers/offline-device.js';
 import { openTestNetwork } from '../helpers/offline-fetch.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let shop: TestProject;
-let server: Client<UntypedProject>;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  await buildCollection(test.app, shop.project, {
-    name: 'tasks',
-    fields: [
-      ...['of', 'title', 'body'].map((name) => ({ name, type: 'String' as const })),
-      { name: 'state', type: 'String', default: 'open' },
-    ],
-  });
-  await buildCollection(test.app, shop.project, { name: 'diary', rls: { mode: 'private', ownerField: 'userId' } });
-  server = createClient({ url: test.url, key: shop.secret });
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+await buildCollection(test.app, shop.project, {
+  name: 'tasks',
+  fields: [
+    ...['of', 'title', 'body'].map((name) => ({ name, type: 'String' as const })),
+    { name: 'state', type: 'String', default: 'open' },
+  ],
 });
-afterAll(() => test.close());
+await buildCollection(test.app, shop.project, { name: 'diary', rls: { mode: 'private', ownerField: 'userId' } });
+const server = createClient({ url: test.url, key: shop.secret });
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {

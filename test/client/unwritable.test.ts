@@ -1,27 +1,21 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ApiError, type Client, type UntypedProject, createClient } from '../world/client.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { describe, expect, it } from 'vitest';
+import { ApiError, createClient } from '../world/client.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { useTestApp } from '../helpers/use.js';
 
-let test: TestApp;
-let shop: TestProject;
 let sent: string[] = [];
-let api: Client<UntypedProject>;
 
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  await buildCollection(test.app, shop.project, { name: 'things', mode: 'flexible' });
-  api = createClient({
-    url: test.url,
-    key: shop.secret,
-    fetch: (address, init) => {
-      sent.push(String(address));
-      return fetch(address, init);
-    },
-  });
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+await buildCollection(test.app, shop.project, { name: 'things', mode: 'flexible' });
+const api = createClient({
+  url: test.url,
+  key: shop.secret,
+  fetch: (address, init) => {
+    sent.push(String(address));
+    return fetch(address, init);
+  },
 });
-afterAll(() => test.close());
 
 const ring: Record<string, unknown> = {};
 ring.self = ring;

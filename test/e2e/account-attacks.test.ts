@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { totpCode } from '../world/users.js';
-import { openAccountWorld, HOME, type AccountWorld } from '../helpers/accounts/account-world.js';
+import { openAccountWorld, HOME } from '../helpers/accounts/account-world.js';
 import { DEEDS } from '../helpers/accounts/deeds.js';
 import { hasEnded, judge, type Round } from '../helpers/accounts/judge.js';
 import { isDone, Person, type Records } from '../helpers/accounts/person.js';
 import { openRandom } from '../helpers/random.js';
 import { openSeed } from '../helpers/seed.js';
+import { use } from '../helpers/use.js';
 
 // accounts.md 7, properties 1 to 3 and 5 to 7: whatever persons do to each other's accounts, by three processes that
 // are killed now and then. 4 is test/api/deep/nothing-told.test.ts, 8 test/e2e/secrets-out-of-sight.test.ts.
@@ -19,11 +20,7 @@ const MAILBOXES = 5;
 const LEVELS = 6;
 const seed = openSeed('attacks on accounts');
 const random = openRandom(seed);
-let world: AccountWorld;
-beforeAll(async () => {
-  world = await openAccountWorld(random);
-});
-afterAll(() => world.close());
+const world = use(await openAccountWorld(random));
 
 type What = keyof typeof DEEDS;
 const OFTEN: readonly What[] = [

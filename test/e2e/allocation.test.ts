@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ALLOCATED, measureAllocated } from '../bench/allocated.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 /** The same commit differs by so much between runs. */
 const MOST = 1.05;
 
-let dir: TempDir;
-beforeAll(async () => {
-  dir = await openTempDir();
-});
-afterAll(() => dir.remove());
+const dir = use(await openTempDir());
 
 it('allocates per request what its table says, and no more: a change that needs more raises its row', async () => {
   const measured = await measureAllocated(`${dir.path}/first`);

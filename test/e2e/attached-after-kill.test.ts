@@ -1,5 +1,5 @@
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type App, migrate } from '../world/app.js';
 import { type Collection, parseFieldSpec } from '../world/collections.js';
 import { drainJobs, sweepAttached, sweepUploads } from '../world/jobs.js';
@@ -8,29 +8,25 @@ import { eventually } from '../helpers/eventually.js';
 import { startService } from '../helpers/run-binary.js';
 import { putSigned } from '../helpers/storage-client.js';
 import { expectWholeFiles } from '../helpers/stored-files.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
 import { withApp } from '../helpers/with-app.js';
+import { use } from '../helpers/use.js';
 
 const ROUNDS = Number(process.env.BSVC_TEST_RUNS ?? 2);
 const CLIENTS = 4;
 const LATER_MS = 3 * 60 * 60 * 1000;
 
-let dir: TempDir;
-let env: Record<string, string>;
 let owner: TestProject;
 let cards: Collection;
 
-beforeAll(async () => {
-  dir = await openTempDir();
-  env = { BSVC_DATA_DIR: dir.path, BSVC_LOG_LEVEL: 'silent' };
-  await withApp(env, async (app) => {
-    await migrate(app.db);
-    owner = await buildProject(app);
-    const fields = ['picture:String', 'plan:String'].map(parseFieldSpec);
-    cards = await buildCollection(app, owner.project, { name: 'cards', fields });
-  });
+const dir = use(await openTempDir());
+const env: Record<string, string> = { BSVC_DATA_DIR: dir.path, BSVC_LOG_LEVEL: 'silent' };
+await withApp(env, async (app) => {
+  await migrate(app.db);
+  owner = await buildProject(app);
+  const fields = ['picture:String', 'plan:String'].map(parseFieldSpec);
+  cards = await buildCollection(app, owner.project, { name: 'cards', fields });
 });
-afterAll(() => dir.remove());
 
 /** What clients were answered. */
 interface Known {

@@ -1,10 +1,11 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { eventually } from '../helpers/eventually.js';
 import { runShell } from '../helpers/run-shell.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /** Of the project, all that decides what is wrong in a file; the files themselves are a few lines each. */
@@ -15,20 +16,14 @@ const RULES = [
 const SOUND = 'export const ANSWER: number = 42;\n';
 const LIMIT_MS = 240_000;
 
-let dir: TempDir;
-
-beforeAll(async () => {
-  dir = await openTempDir();
-  for (const path of RULES) await cp(join(ROOT, path), join(dir.path, path), { recursive: true });
-  await symlink(join(ROOT, 'node_modules'), join(dir.path, 'node_modules'));
-  await mkdir(join(dir.path, 'test/helpers'), { recursive: true });
-  for (const folder of ['src', 'src/client', 'src/console', 'test']) await plant(folder, SOUND);
-  // Types and lint begin by it; there are no routes here.
-  await writeFile(join(dir.path, 'test/helpers/generate.ts'), 'export {};\n');
-});
-afterAll(() => dir.remove());
-
+const dir = use(await openTempDir());
 const plant = (folder: string, text: string): Promise<void> => writeFile(join(dir.path, folder, 'answer.ts'), text);
+for (const path of RULES) await cp(join(ROOT, path), join(dir.path, path), { recursive: true });
+await symlink(join(ROOT, 'node_modules'), join(dir.path, 'node_modules'));
+await mkdir(join(dir.path, 'test/helpers'), { recursive: true });
+for (const folder of ['src', 'src/client', 'src/console', 'test']) await plant(folder, SOUND);
+// Types and lint begin by it; there are no routes here.
+await writeFile(join(dir.path, 'test/helpers/generate.ts'), 'export {};\n');
 
 /** The commands of processes that work below a folder; none where the system does not tell. */
 function processesIn(folder: string): string[] {

@@ -1,21 +1,17 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startService, type RunningService } from '../helpers/run-binary.js';
+import { expect, it } from 'vitest';
+import { startService } from '../helpers/run-binary.js';
 import { runShell } from '../helpers/run-shell.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
-let dir: TempDir;
-let service: RunningService;
-let env: Record<string, string>;
-beforeAll(async () => {
-  dir = await openTempDir();
-  env = { BSVC_DATA_DIR: join(dir.path, 'data'), BSVC_DURABILITY: 'relaxed', BSVC_LOG_LEVEL: 'warn' };
-  service = await startService(['serve', '--port', '0'], env);
-});
-afterAll(async () => {
-  await service.stop();
-  await dir.remove();
-});
+const dir = use(await openTempDir());
+const env: Record<string, string> = {
+  BSVC_DATA_DIR: join(dir.path, 'data'),
+  BSVC_DURABILITY: 'relaxed',
+  BSVC_LOG_LEVEL: 'warn',
+};
+const service = use(await startService(['serve', '--port', '0'], env));
 
 it('a CI script sets a project up from nothing, uses it and takes it down, as often as it likes', async () => {
   const script = join(import.meta.dirname, 'ci-setup.sh');

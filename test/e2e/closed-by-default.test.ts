@@ -1,45 +1,34 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import Database from 'libsql';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runBinary, runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
+import { describe, expect, it } from 'vitest';
+import { runBinary, runOrThrow, startService } from '../helpers/run-binary.js';
 import { eventually } from '../helpers/eventually.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 const ROOT = resolve(import.meta.dirname, '..', '..');
 const ADMIN_TOKEN = 'admin-token-of-closed-collections';
 const MARKER = 'only-for-the-server';
 const FIELDS = [{ name: 'title', type: 'String' }];
 
-let dir: TempDir;
-let service: RunningService;
-let env: Record<string, string>;
-let project: { id: string; publishable: string; secret: string };
-let user: string;
-
-beforeAll(async () => {
-  dir = await openTempDir();
-  env = {
-    BSVC_DATA_DIR: join(dir.path, 'data'),
-    BSVC_LOG_LEVEL: 'error',
-    BSVC_ADMIN_TOKEN: ADMIN_TOKEN,
-    BSVC_BCRYPT_COST: '4',
-    BSVC_PROJECT: 'shop',
-  };
-  service = await startService(['serve', '--port', '0'], env);
-  const made = JSON.parse(await runOrThrow(['project', 'create', 'shop', '--json'], env)) as {
-    project: { id: string };
-    keys: { publishable: string; secret: string };
-  };
-  project = { id: made.project.id, ...made.keys };
-  const account = { email: 'stranger@example.com', password: 'correct horse battery' };
-  const signedUp = await send('POST', '/api/userAuth/signup', { key: project.publishable }, account);
-  user = (JSON.parse(signedUp.text) as { accessToken: string }).accessToken;
-});
-afterAll(async () => {
-  await service.stop();
-  await dir.remove();
-});
+const dir = use(await openTempDir());
+const env: Record<string, string> = {
+  BSVC_DATA_DIR: join(dir.path, 'data'),
+  BSVC_LOG_LEVEL: 'error',
+  BSVC_ADMIN_TOKEN: ADMIN_TOKEN,
+  BSVC_BCRYPT_COST: '4',
+  BSVC_PROJECT: 'shop',
+};
+const service = use(await startService(['serve', '--port', '0'], env));
+const made = JSON.parse(await runOrThrow(['project', 'create', 'shop', '--json'], env)) as {
+  project: { id: string };
+  keys: { publishable: string; secret: string };
+};
+const project: { id: string; publishable: string; secret: string } = { id: made.project.id, ...made.keys };
+const account = { email: 'stranger@example.com', password: 'correct horse battery' };
+const signedUp = await send('POST', '/api/userAuth/signup', { key: project.publishable }, account);
+const user = (JSON.parse(signedUp.text) as { accessToken: string }).accessToken;
 
 async function send(
   method: string,

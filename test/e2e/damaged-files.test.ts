@@ -1,14 +1,15 @@
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { migrate } from '../world/app.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openRandom } from '../helpers/random.js';
-import { runBinary, startService, type RunningService } from '../helpers/run-binary.js';
+import { runBinary, startService } from '../helpers/run-binary.js';
 import { openSeed } from '../helpers/seed.js';
 import { openStorageClient, putSigned } from '../helpers/storage-client.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
 import { withApp } from '../helpers/with-app.js';
+import { use } from '../helpers/use.js';
 
 const FILES = 24;
 const SEED = openSeed('damaged files');
@@ -22,27 +23,22 @@ interface Uploaded {
   file: string;
 }
 
-let dir: TempDir;
-let env: Record<string, string>;
-let service: RunningService;
 let owner: TestProject;
 const files: Uploaded[] = [];
 const damaged = new Map<Uploaded, { what: string; at: number }>();
 
-beforeAll(async () => {
-  dir = await openTempDir();
-  env = { BSVC_DATA_DIR: join(dir.path, 'data'), BSVC_LOG_LEVEL: 'error', BSVC_DURABILITY: 'relaxed' };
-  await withApp(env, async (app) => {
-    await migrate(app.db);
-    owner = await buildProject(app);
-  });
-  service = await startService(['serve', '--port', '0'], env);
-  for (let n = 0; n < FILES; n++) files.push(await upload(n));
+const dir = use(await openTempDir());
+const env: Record<string, string> = {
+  BSVC_DATA_DIR: join(dir.path, 'data'),
+  BSVC_LOG_LEVEL: 'error',
+  BSVC_DURABILITY: 'relaxed',
+};
+await withApp(env, async (app) => {
+  await migrate(app.db);
+  owner = await buildProject(app);
 });
-afterAll(async () => {
-  await service.stop();
-  await dir.remove();
-});
+const service = use(await startService(['serve', '--port', '0'], env));
+for (let n = 0; n < FILES; n++) files.push(await upload(n));
 
 /** Of sizes around the ends of blocks, by both ways of uploading. */
 async function upload(n: number): Promise<Uploaded> {

@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runBinary, runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runBinary, runOrThrow, startService } from '../helpers/run-binary.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 // Each example as its reader tries it: applied, its rules tested, and walked through against a server.
 const EXAMPLES = join(import.meta.dirname, '../../templates/examples');
@@ -13,30 +14,24 @@ const NAMES = readdirSync(EXAMPLES, { withFileTypes: true })
   .map(({ name }) => name);
 /** What own code of the booking example shares with its payment service. */
 const SHARED = { PAYMENT_SECRET: 'shared with the payment service' };
-let dir: TempDir;
-let env: Record<string, string>;
-let service: RunningService;
 const keys = new Map<string, { publishable: string; secret: string }>();
 
-beforeAll(async () => {
-  dir = await openTempDir();
-  env = {
-    BSVC_DATA_DIR: join(dir.path, 'data'),
-    BSVC_DURABILITY: 'relaxed',
-    BSVC_PORT: '0',
-    BSVC_HOST: '127.0.0.1',
-    ...SHARED,
-  };
-  for (const name of NAMES) {
-    const applied = await runOrThrow(['apply', '-f', join(EXAMPLES, name, 'bsvc.yaml'), '--json'], env);
-    const { changes } = JSON.parse(applied) as { changes: { keys?: { publishable: string; secret: string } }[] };
-    keys.set(name, changes.find((change) => change.keys)!.keys!);
-  }
-  service = await startService(['serve'], env);
-});
+const dir = use(await openTempDir());
+const env: Record<string, string> = {
+  BSVC_DATA_DIR: join(dir.path, 'data'),
+  BSVC_DURABILITY: 'relaxed',
+  BSVC_PORT: '0',
+  BSVC_HOST: '127.0.0.1',
+  ...SHARED,
+};
+for (const name of NAMES) {
+  const applied = await runOrThrow(['apply', '-f', join(EXAMPLES, name, 'bsvc.yaml'), '--json'], env);
+  const { changes } = JSON.parse(applied) as { changes: { keys?: { publishable: string; secret: string } }[] };
+  keys.set(name, changes.find((change) => change.keys)!.keys!);
+}
+const service = await startService(['serve'], env);
 afterAll(async () => {
   await service?.stop();
-  await dir.remove();
 });
 
 it('have a page that names each of them, and what is needed to try one', () => {

@@ -2,20 +2,15 @@ import { execFileSync, spawnSync, type SpawnSyncReturns } from 'node:child_proce
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { describe, expect, it } from 'vitest';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-let dir: TempDir;
-let executable: string;
-
-beforeAll(async () => {
-  dir = await openTempDir();
-  const words = [join(ROOT, 'src/packaging/executable.mjs'), dir.path];
-  executable = execFileSync(process.execPath, words, { encoding: 'utf8' }).trim();
-}, 400_000);
-afterAll(() => dir.remove());
+const dir = use(await openTempDir());
+const words = [join(ROOT, 'src/packaging/executable.mjs'), dir.path];
+const executable = execFileSync(process.execPath, words, { encoding: 'utf8' }).trim();
 
 /** Without any of this machine's programs but the system's. */
 const run = (words: string[], env: Record<string, string>): SpawnSyncReturns<string> =>

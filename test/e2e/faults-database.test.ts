@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { databaseInAddress } from '../../src/config/setting-readers.js';
 import { documentsName } from '../world/collections.js';
-import { type Engine, openEngine } from '../world/engine.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openEngine } from '../world/engine.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { buildWebhook } from '../helpers/build-webhook.js';
 import { eventually } from '../helpers/eventually.js';
 import { startService, type RunningService } from '../helpers/run-binary.js';
@@ -12,51 +12,42 @@ import { runDocumentClient, type DocumentBooks } from '../helpers/soak/document-
 import { findLostDocuments } from '../helpers/soak/find-lost-documents.js';
 import { openRandom } from '../helpers/random.js';
 import { withApp } from '../helpers/with-app.js';
-import { startTcpProxy, type TcpProxy } from '../helpers/tcp-proxy.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+import { startTcpProxy } from '../helpers/tcp-proxy.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { openWebhookReceiver } from '../helpers/webhook-receiver.js';
+import { use } from '../helpers/use.js';
 
-let dir: TempDir;
-let engine: Engine;
-let proxy: TcpProxy;
-let receiver: WebhookReceiver;
-let running: RunningService[];
 let caller: SoakCaller;
 let over: boolean;
 let clients: Promise<unknown>;
 const books: DocumentBooks = { documents: [], batches: new Map(), orders: new Map() };
-let owner: TestProject;
 let readNotes: () => Promise<Record<string, unknown>[]>;
 
-beforeAll(async () => {
-  dir = await openTempDir();
-  engine = openEngine({ dataDir: join(dir.path, 'engine') });
-  proxy = await startTcpProxy(Number(new URL((await engine.listen('127.0.0.1:0')).uri).port));
-  receiver = await openWebhookReceiver();
-  const env = {
-    MONGODB_URI: `mongodb://127.0.0.1:${proxy.port}/?directConnection=true`,
-    BSVC_SECRET_KEY: 'the master key of tests that cut cables',
-    BSVC_DATA_DIR: join(dir.path, 'data'),
-    BSVC_LOG_LEVEL: 'fatal',
-    BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
-  };
-  running = [await startService(['serve', '--port', '0', '--processes', '2', '--no-worker'], env)];
-  running.push(await startService(['worker'], env));
-  owner = await withApp(env, async (app) => {
-    const made = await buildProject(app);
-    const notes = await buildCollection(app, made.project, { name: 'notes' });
-    await buildWebhook(app, made.project, receiver.url);
-    const stored = engine.db(databaseInAddress(app.config.mongodbUri!)).collection(documentsName(notes));
-    readNotes = () => stored.find({}).toArray();
-    return made;
-  });
+const dir = use(await openTempDir());
+const engine = use(openEngine({ dataDir: join(dir.path, 'engine') }));
+const proxy = use(await startTcpProxy(Number(new URL((await engine.listen('127.0.0.1:0')).uri).port)));
+const receiver = use(await openWebhookReceiver());
+const env = {
+  MONGODB_URI: `mongodb://127.0.0.1:${proxy.port}/?directConnection=true`,
+  BSVC_SECRET_KEY: 'the master key of tests that cut cables',
+  BSVC_DATA_DIR: join(dir.path, 'data'),
+  BSVC_LOG_LEVEL: 'fatal',
+  BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
+};
+const running: RunningService[] = [
+  await startService(['serve', '--port', '0', '--processes', '2', '--no-worker'], env),
+];
+running.push(await startService(['worker'], env));
+const owner = await withApp(env, async (app) => {
+  const made = await buildProject(app);
+  const notes = await buildCollection(app, made.project, { name: 'notes' });
+  await buildWebhook(app, made.project, receiver.url);
+  const stored = engine.db(databaseInAddress(app.config.mongodbUri!)).collection(documentsName(notes));
+  readNotes = () => stored.find({}).toArray();
+  return made;
 });
 afterAll(async () => {
   for (const service of running) await service.stop('SIGKILL');
-  await receiver.close();
-  await proxy.close();
-  await engine.close();
-  await dir.remove();
 });
 
 /** Each fault meets clients of its own, who keep book together. */

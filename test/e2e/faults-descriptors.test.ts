@@ -3,18 +3,19 @@ import { once } from 'node:events';
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { eventually } from '../helpers/eventually.js';
 import { runBinary, startService, type RunningService } from '../helpers/run-binary.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
-let dir: TempDir;
-let env: Record<string, string>;
-beforeAll(async () => {
-  dir = await openTempDir();
-  env = { BSVC_DATA_DIR: join(dir.path, 'data'), BSVC_BCRYPT_COST: '4', BSVC_LOG_FORMAT: 'json', BSVC_PORT: '0' };
-});
-afterAll(() => dir.remove());
+const dir = use(await openTempDir());
+const env: Record<string, string> = {
+  BSVC_DATA_DIR: join(dir.path, 'data'),
+  BSVC_BCRYPT_COST: '4',
+  BSVC_LOG_FORMAT: 'json',
+  BSVC_PORT: '0',
+};
 
 let service: RunningService;
 let key: string;

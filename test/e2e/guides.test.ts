@@ -1,12 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { readPackageFile } from '../world/app.js';
 import { missingLines, readExamples, readGuides, type Example } from '../helpers/guide-examples.js';
 import { findFreePort } from '../helpers/listen.js';
 import { runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
 import { runShell } from '../helpers/run-shell.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 /** Examples that are not run, by guide and first line, with the reason. */
 const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -122,7 +123,6 @@ interface Store {
   service: RunningService;
 }
 
-let dir: TempDir;
 const stores: Store[] = [];
 
 async function openStore(name: string): Promise<Store> {
@@ -133,13 +133,10 @@ async function openStore(name: string): Promise<Store> {
 }
 
 // One server for all others: each guide has a project of its own.
-beforeAll(async () => {
-  dir = await openTempDir();
-  await openStore('data');
-});
+const dir = use(await openTempDir());
+await openStore('data');
 afterAll(async () => {
   for (const { service } of stores) await service.stop();
-  await dir.remove();
 });
 
 /** What a reader of the guide sees who has done what Getting started says, in a folder of its own. */

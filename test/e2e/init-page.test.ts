@@ -2,24 +2,20 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { CHROMIUM, drivePage, type DrivenPage } from '../helpers/chromium.js';
 import { eventually } from '../helpers/eventually.js';
 import { findFreePort } from '../helpers/listen.js';
-import { runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
+import { runOrThrow, startService } from '../helpers/run-binary.js';
 import { runShell } from '../helpers/run-shell.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 // `bsvc init --template react` in an empty folder, then what it says comes next. Only ports are others, and packages
 // come from this checkout instead of the registry.
 const ROOT = join(import.meta.dirname, '../..');
 const PACKAGES = ['react', 'react-dom', 'vite'];
 
-let dir: TempDir;
-let app: string;
-let next: string[];
-let ports: Record<string, number>;
-let service: RunningService;
 const pages: DrivenPage[] = [];
 
 const shell = async (text: string): Promise<string> => {
@@ -29,25 +25,22 @@ const shell = async (text: string): Promise<string> => {
 };
 const move = (text: string): string => text.replace(/\b(4000|5173)\b/g, (port) => `${ports[port]}`);
 
-beforeAll(async () => {
-  dir = await openTempDir();
-  app = join(dir.path, 'my-app');
-  ports = { 4000: await findFreePort(), 5173: await findFreePort() };
-  const told = await runOrThrow(['init', app, '--template', 'react', '--json'], {});
-  next = (JSON.parse(told) as { next: string[] }).next;
-  for (const file of ['bsvc.yaml', '.env.example', 'vite.config.js']) {
-    writeFileSync(join(app, file), move(readFileSync(join(app, file), 'utf8')));
-  }
-  takePackages();
-  const [, settings, , apply, key] = next;
-  await shell(`${settings} && ${apply} && ${key} && npm run --silent build`);
-  const env = { BSVC_DATA_DIR: join(app, 'bsvc-data'), BSVC_BCRYPT_COST: '4' };
-  service = await startService(['serve', '--port', `${ports[4000]}`, '--public', join(app, 'dist'), '--spa'], env);
-}, 200_000);
+const dir = use(await openTempDir());
+const app = join(dir.path, 'my-app');
+const ports: Record<string, number> = { 4000: await findFreePort(), 5173: await findFreePort() };
+const told = await runOrThrow(['init', app, '--template', 'react', '--json'], {});
+const next = (JSON.parse(told) as { next: string[] }).next;
+for (const file of ['bsvc.yaml', '.env.example', 'vite.config.js']) {
+  writeFileSync(join(app, file), move(readFileSync(join(app, file), 'utf8')));
+}
+takePackages();
+const [, settings, , apply, key] = next;
+await shell(`${settings} && ${apply} && ${key} && npm run --silent build`);
+const env = { BSVC_DATA_DIR: join(app, 'bsvc-data'), BSVC_BCRYPT_COST: '4' };
+const service = await startService(['serve', '--port', `${ports[4000]}`, '--public', join(app, 'dist'), '--spa'], env);
 afterAll(async () => {
   for (const page of pages) await page.close();
   await service?.stop();
-  await dir.remove();
 });
 
 /** What `npm install` would do. */

@@ -1,47 +1,38 @@
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { eventually } from '../helpers/eventually.js';
-import { startService, type RunningService } from '../helpers/run-binary.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { startService } from '../helpers/run-binary.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 const MB = 1024 * 1024;
 const CONNECTIONS = 24;
 /** The budget and what reading and encoding need beside it; without a budget it was 1,100 MB. */
 const MAX_GROWTH_BYTES = 400 * MB;
 
-let dir: TempDir;
-let service: RunningService;
-let key: string;
-let admin: Record<string, string>;
-let idleBytes: number;
 const sockets: Socket[] = [];
 
-beforeAll(async () => {
-  dir = await openTempDir();
-  const argv = ['serve', '--demo', '--port', '0', '--no-worker'];
-  const env = { BSVC_DATA_DIR: dir.path, BSVC_ADMIN_TOKEN: 'the-admin-token-of-this-test' };
-  service = await startService(argv, env, { constants: { stallTimeoutMs: 1_000 } });
-  admin = { authorization: 'Bearer the-admin-token-of-this-test' };
-  key = service.ready.demo!.keys.secret;
-  expect((await post('/api/schemas', { name: 'scans', mode: 'flexible' })).status).toBe(201);
-  for (let at = 0; at < 17; at++)
-    expect((await post('/api/data/scans', { at, text: 'a "quoted" text '.repeat(55_000) })).status).toBe(201);
-  expect((await list()).items).toHaveLength(16);
-  idleBytes = await residentBytes();
-});
-afterAll(async () => {
-  for (const socket of sockets) socket.destroy();
-  await service.stop();
-  await dir.remove();
-});
-
+const dir = use(await openTempDir());
+const argv = ['serve', '--demo', '--port', '0', '--no-worker'];
+const env = { BSVC_DATA_DIR: dir.path, BSVC_ADMIN_TOKEN: 'the-admin-token-of-this-test' };
+const service = use(await startService(argv, env, { constants: { stallTimeoutMs: 1_000 } }));
+const admin: Record<string, string> = { authorization: 'Bearer the-admin-token-of-this-test' };
+const key = service.ready.demo!.keys.secret;
 const post = (path: string, body: object): Promise<Response> =>
   fetch(service.ready.url + path, {
     method: 'POST',
     headers: { 'x-api-key': key, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
+expect((await post('/api/schemas', { name: 'scans', mode: 'flexible' })).status).toBe(201);
+for (let at = 0; at < 17; at++)
+  expect((await post('/api/data/scans', { at, text: 'a "quoted" text '.repeat(55_000) })).status).toBe(201);
+expect((await list()).items).toHaveLength(16);
+const idleBytes = await residentBytes();
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy();
+});
 
 async function list(): Promise<{ items: unknown[] }> {
   const reply = await fetch(`${service.ready.url}/api/data/scans?limit=16`, { headers: { 'x-api-key': key } });

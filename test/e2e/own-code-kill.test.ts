@@ -1,42 +1,40 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { openTempDir } from '../helpers/temp-dir.js';
 import { killRunning, runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+import { openWebhookReceiver } from '../helpers/webhook-receiver.js';
+import { use } from '../helpers/use.js';
 
-let dir: TempDir;
-let receiver: WebhookReceiver;
 let service: RunningService;
-let settings: Record<string, string>;
-let keys: { publishable: string; secret: string };
 
-beforeAll(async () => {
-  dir = await openTempDir();
-  receiver = await openWebhookReceiver();
-  settings = { BSVC_DATA_DIR: join(dir.path, 'data'), BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_LOG_LEVEL: 'error' };
-  keys = (JSON.parse(await runOrThrow(['project', 'create', 'shop', '--json'], settings)) as { keys: typeof keys })
-    .keys;
-  const inShop = { ...settings, BSVC_PROJECT: 'shop' };
-  const fields = ['--field', 'n:Number!', '--field', 'price:Number@hook'];
-  await runOrThrow(['collection', 'add', 'orders', ...fields], inShop);
-  await runOrThrow(['hook', 'add', 'orders.create', '--url', receiver.url], inShop);
-  const folder = join(dir.path, 'hooks');
-  await mkdir(folder);
-  await writeFile(
-    join(folder, 'own.mjs'),
-    `export default { 'GET /pid': () => ({ body: { pid: process.pid } }), 'GET /hang': () => { for (;;); }, 'orders.delete': () => ({ allow: true }) };`,
-  );
-  await runOrThrow(['hook', 'add', 'orders.delete', '--run', join(folder, 'own.mjs')], inShop);
-  service = await start();
-});
+const dir = use(await openTempDir());
+const receiver = use(await openWebhookReceiver());
+const settings: Record<string, string> = {
+  BSVC_DATA_DIR: join(dir.path, 'data'),
+  BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
+  BSVC_LOG_LEVEL: 'error',
+};
+const { keys } = JSON.parse(await runOrThrow(['project', 'create', 'shop', '--json'], settings)) as {
+  keys: { secret: string };
+};
+const inShop = { ...settings, BSVC_PROJECT: 'shop' };
+const fields = ['--field', 'n:Number!', '--field', 'price:Number@hook'];
+await runOrThrow(['collection', 'add', 'orders', ...fields], inShop);
+await runOrThrow(['hook', 'add', 'orders.create', '--url', receiver.url], inShop);
+const folder = join(dir.path, 'hooks');
+await mkdir(folder);
+await writeFile(
+  join(folder, 'own.mjs'),
+  `export default { 'GET /pid': () => ({ body: { pid: process.pid } }), 'GET /hang': () => { for (;;); }, 'orders.delete': () => ({ allow: true }) };`,
+);
+await runOrThrow(['hook', 'add', 'orders.delete', '--run', join(folder, 'own.mjs')], inShop);
+const start = (): Promise<RunningService> => startService(['serve', '--port', '0'], settings);
+service = await start();
 afterAll(async () => {
   killRunning();
-  await receiver.close();
-  await dir.remove();
 });
 
-const start = (): Promise<RunningService> => startService(['serve', '--port', '0'], settings);
 const send = (path: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`${service.ready.url}${path}`, {
     ...init,

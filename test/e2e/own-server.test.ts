@@ -3,33 +3,24 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { changeProject } from '../world/projects.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildProject } from '../helpers/build-project.js';
 import { readExamples, readGuides } from '../helpers/guide-examples.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { openTempDir } from '../helpers/temp-dir.js';
 import { openUserClient } from '../helpers/user-client.js';
+import { use, useTestApp } from '../helpers/use.js';
 
 const run = promisify(execFile);
-let test: TestApp;
-let shop: TestProject;
-let dir: TempDir;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
-  shop = await buildProject(test.app);
-  dir = await openTempDir();
-  const example = readExamples(readGuides().get('own-server.md')!).find(({ file }) => file === 'check-token.mjs');
-  await writeFile(join(dir.path, 'check-token.mjs'), example!.text);
-  await mkdir(join(dir.path, 'node_modules'));
-  const jose = join(dirname(createRequire(import.meta.url).resolve('jose/package.json')));
-  await symlink(jose, join(dir.path, 'node_modules', 'jose'));
-});
-afterAll(async () => {
-  await test.close();
-  await dir.remove();
-});
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
+const shop = await buildProject(test.app);
+const dir = use(await openTempDir());
+const example = readExamples(readGuides().get('own-server.md')!).find(({ file }) => file === 'check-token.mjs');
+await writeFile(join(dir.path, 'check-token.mjs'), example!.text);
+await mkdir(join(dir.path, 'node_modules'));
+const jose = join(dirname(createRequire(import.meta.url).resolve('jose/package.json')));
+await symlink(jose, join(dir.path, 'node_modules', 'jose'));
 
 /** What the guide's program prints of a token. */
 async function check(token: string): Promise<string> {

@@ -1,26 +1,21 @@
 import { execFileSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 const ROOT = join(import.meta.dirname, '../..');
 const NATIVE = `@lmdb/lmdb-${process.platform}-${process.arch}`;
 
-let dir: TempDir;
-let tarball: string;
-
-beforeAll(async () => {
-  dir = await openTempDir();
-  execFileSync(process.execPath, [join(ROOT, 'src/packaging/package.mjs'), dir.path], {
-    stdio: ['ignore', 'ignore', 2],
-  });
-  tarball = join(
-    dir.path,
-    readdirSync(dir.path).find((name) => name.endsWith('.tgz'))!,
-  );
+const dir = use(await openTempDir());
+execFileSync(process.execPath, [join(ROOT, 'src/packaging/package.mjs'), dir.path], {
+  stdio: ['ignore', 'ignore', 2],
 });
-afterAll(() => dir.remove());
+const tarball = join(
+  dir.path,
+  readdirSync(dir.path).find((name) => name.endsWith('.tgz'))!,
+);
 
 describe('the packed file, installed into an empty folder', () => {
   let home: string;

@@ -7,7 +7,8 @@ import { COMMANDS, type CommandNode, type LoadedCommand } from '../world/cli.js'
 import { eventually } from '../helpers/eventually.js';
 import { childrenOf } from '../helpers/process-tree.js';
 import { BINARY, runBinary, startService, type RunningService } from '../helpers/run-binary.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 /**
  * Every secret of this test holds this word or is added to the list once it is made, so that one that gets out is
@@ -25,22 +26,16 @@ const GIVEN = {
   PROVIDER_WEBHOOK_SECRET: `whsec_${Buffer.from(CANARY).toString('base64')}`,
 };
 
-let dir: TempDir;
-let env: Record<string, string>;
-
-beforeAll(async () => {
-  dir = await openTempDir();
-  env = {
-    BSVC_DATA_DIR: dir.path,
-    BSVC_BCRYPT_COST: '4',
-    BSVC_PROJECT: 'shop',
-    BSVC_MAIL_FROM: 'me@shop.test',
-    ...GIVEN,
-  };
-  env.NEEDED = PASSWORD;
-  await runBinary(['project', 'create', 'shop'], { env });
-});
-afterAll(() => dir.remove());
+const dir = use(await openTempDir());
+const env: Record<string, string> = {
+  BSVC_DATA_DIR: dir.path,
+  BSVC_BCRYPT_COST: '4',
+  BSVC_PROJECT: 'shop',
+  BSVC_MAIL_FROM: 'me@shop.test',
+  ...GIVEN,
+};
+env.NEEDED = PASSWORD;
+await runBinary(['project', 'create', 'shop'], { env });
 
 async function listCommands(nodes: readonly CommandNode[], path: string[] = []): Promise<[string, LoadedCommand][]> {
   const found = await Promise.all(

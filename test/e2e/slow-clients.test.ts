@@ -1,9 +1,10 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { eventually } from '../helpers/eventually.js';
-import { startService, type RunningService } from '../helpers/run-binary.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { startService } from '../helpers/run-binary.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 /**
  * Short, so that the test need not wait, but longer than a client that behaves takes on a busy machine; how late a
@@ -23,36 +24,29 @@ const CLOSED_WITHIN_MS = 45_000;
  */
 const MAX_GROWTH_BYTES = 400 * 1024 * 1024;
 
-let dir: TempDir;
-let service: RunningService;
-let key: string;
-let idleBytes: number;
-let idleConnections: number;
 const sockets: Socket[] = [];
 const dribbles: NodeJS.Timeout[] = [];
 
-beforeAll(async () => {
-  dir = await openTempDir();
-  const argv = ['serve', '--demo', '--port', '0', '--no-worker'];
-  service = await startService(argv, { BSVC_DATA_DIR: dir.path }, { constants: PATIENCE });
-  key = service.ready.demo!.keys.secret;
-  const post = (path: string, body: object): Promise<Response> =>
-    fetch(service.ready.url + path, {
-      method: 'POST',
-      headers: { 'x-api-key': key, connection: 'close', 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-  expect((await post('/api/schemas', { name: 'large', mode: 'flexible' })).status).toBe(201);
-  expect((await post('/api/data/large', { text: 'a'.repeat(900_000) })).status).toBe(201);
-  for (let at = 0; at < 50; at++) expect((await list()).status).toBe(200);
-  idleBytes = await residentBytes();
-  idleConnections = await countConnections();
-});
+const dir = use(await openTempDir());
+const argv = ['serve', '--demo', '--port', '0', '--no-worker'];
+const service = use(await startService(argv, { BSVC_DATA_DIR: dir.path }, { constants: PATIENCE }));
+const key = service.ready.demo!.keys.secret;
+const post = (path: string, body: object): Promise<Response> =>
+  fetch(service.ready.url + path, {
+    method: 'POST',
+    headers: { 'x-api-key': key, connection: 'close', 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+const list = (): Promise<Response> =>
+  fetch(`${service.ready.url}/api/data/posts?limit=5`, { headers: { 'x-api-key': key, connection: 'close' } });
+expect((await post('/api/schemas', { name: 'large', mode: 'flexible' })).status).toBe(201);
+expect((await post('/api/data/large', { text: 'a'.repeat(900_000) })).status).toBe(201);
+for (let at = 0; at < 50; at++) expect((await list()).status).toBe(200);
+const idleBytes = await residentBytes();
+const idleConnections = await countConnections();
 afterAll(async () => {
   for (const dribble of dribbles) clearInterval(dribble);
   for (const socket of sockets) socket.destroy();
-  await service.stop();
-  await dir.remove();
 });
 
 /** What the server's process holds in memory, as the system sees it. */
@@ -74,9 +68,6 @@ async function countConnections(): Promise<number> {
 /** The connections of clients that behave. */
 const GOOD_CONNECTIONS = 5;
 const allClosed = async (): Promise<boolean> => (await countConnections()) <= idleConnections + GOOD_CONNECTIONS;
-
-const list = (): Promise<Response> =>
-  fetch(`${service.ready.url}/api/data/posts?limit=5`, { headers: { 'x-api-key': key, connection: 'close' } });
 
 /** A connection that sends `beginning`, then `drop` again and again, and reads nothing unless told to. */
 function open(beginning: string, drop: string | null, reads = true): Socket {

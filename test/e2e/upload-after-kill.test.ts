@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type App, migrate } from '../world/app.js';
 import { sweepUploads } from '../world/jobs.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
@@ -6,26 +6,22 @@ import { eventually } from '../helpers/eventually.js';
 import { startService } from '../helpers/run-binary.js';
 import { listStoredFiles, openStorageClient, putSigned } from '../helpers/storage-client.js';
 import { expectWholeFiles } from '../helpers/stored-files.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { openTempDir } from '../helpers/temp-dir.js';
 import { withApp } from '../helpers/with-app.js';
+import { use } from '../helpers/use.js';
 
 const ROUNDS = 4;
 const CLIENTS = 6;
 const THREE_HOURS = 3 * 60 * 60 * 1000;
 
-let dir: TempDir;
-let env: Record<string, string>;
 let owner: TestProject;
 
-beforeAll(async () => {
-  dir = await openTempDir();
-  env = { BSVC_DATA_DIR: dir.path, BSVC_LOG_LEVEL: 'silent' };
-  await withApp(env, async (app) => {
-    await migrate(app.db);
-    owner = await buildProject(app);
-  });
+const dir = use(await openTempDir());
+const env: Record<string, string> = { BSVC_DATA_DIR: dir.path, BSVC_LOG_LEVEL: 'silent' };
+await withApp(env, async (app) => {
+  await migrate(app.db);
+  owner = await buildProject(app);
 });
-afterAll(() => dir.remove());
 
 /** Uploads, signs, confirms and deletes until the server is gone; notes what was answered. */
 async function workUntilGone(url: string, confirmed: Set<string>, deleted: Set<string>): Promise<void> {

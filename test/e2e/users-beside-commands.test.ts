@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { eventually } from '../helpers/eventually.js';
-import { runBinary, startService, type RunningService } from '../helpers/run-binary.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { runBinary, startService } from '../helpers/run-binary.js';
+import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
 const PASSWORD = 'correct horse battery';
-let dir: TempDir;
-let service: RunningService;
-let key: string;
 
 const env = (): Record<string, string> => ({
   BSVC_DATA_DIR: dir.path,
@@ -30,17 +28,11 @@ async function signUp(email: string): Promise<Record<string, string>> {
   return { authorization: `Bearer ${accessToken}` };
 }
 
-beforeAll(async () => {
-  dir = await openTempDir();
-  service = await startService(['serve', '--port', '0'], env());
-  const created = await bsvc('project', 'create', 'shop', '--json');
-  key = (JSON.parse(created.stdout) as { keys: { publishable: string } }).keys.publishable;
-  await bsvc('collection', 'add', 'notes', '--flexible', '--rls', 'private');
-});
-afterAll(async () => {
-  await service.stop();
-  await dir.remove();
-});
+const dir = use(await openTempDir());
+const service = use(await startService(['serve', '--port', '0'], env()));
+const created = await bsvc('project', 'create', 'shop', '--json');
+const key = (JSON.parse(created.stdout) as { keys: { publishable: string } }).keys.publishable;
+await bsvc('collection', 'add', 'notes', '--flexible', '--rls', 'private');
 
 describe('commands about users beside a running server', () => {
   it.each([

@@ -1,16 +1,13 @@
 import type { Document } from 'bson';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
 import { compareCollections } from '../../src/features/store-copies/move-store.js';
 import type { Store } from '../../src/platform/database/database.js';
 import { openTempDir } from '../helpers/temp-dir.js';
+import { use } from '../helpers/use.js';
 
-const dir = await openTempDir();
-const engine = openEngine({ dataDir: dir.path, durability: 'relaxed' });
-afterAll(async () => {
-  await engine.close();
-  await dir.remove();
-});
+const dir = use(await openTempDir());
+const engine = use(openEngine({ dataDir: dir.path, durability: 'relaxed' }));
 
 let made = 0;
 async function build(indexes: { key: Document; name: string; [option: string]: unknown }[]): Promise<Store<Document>> {

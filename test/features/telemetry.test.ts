@@ -1,29 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { openTelemetry } from '../../src/platform/observe/telemetry.js';
 import { drainJobs } from '../../src/worker.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { registerTelemetryDouble, type SeenSpan, type TelemetryDouble } from '../helpers/telemetry-double.js';
+import { openTestApp } from '../helpers/open-test-app.js';
+import { registerTelemetryDouble, type SeenSpan } from '../helpers/telemetry-double.js';
 import { openWebhookReceiver } from '../helpers/webhook-receiver.js';
+import { use, useTestApp } from '../helpers/use.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const CALLER = 'b7ad6b7169203331';
 
-let double: TelemetryDouble;
-let test: TestApp;
-let shop: TestProject;
-beforeAll(async () => {
-  double = registerTelemetryDouble();
-  const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_BCRYPT_COST: '4' };
-  test = await openTestApp({ settings, telemetry: await openTelemetry() });
-  shop = await buildProject(test.app);
-  await buildCollection(test.app, shop.project, { name: 'notes' });
-});
-afterAll(async () => {
-  await test.close();
-  double.close();
-});
+const double = use(registerTelemetryDouble());
+const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_BCRYPT_COST: '4' };
+const test = await useTestApp({ settings, telemetry: await openTelemetry() });
+const shop = await buildProject(test.app);
+await buildCollection(test.app, shop.project, { name: 'notes' });
 // What a request leaves to be done behind it, as the note that a key was used, is of its trace, too.
 beforeEach(async () => {
   await test.app.backgroundTasks.idle();

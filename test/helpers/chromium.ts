@@ -3,15 +3,24 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Browser as Chromium } from 'playwright-core';
 import { WebSocket } from 'undici';
 import { eventually } from './eventually.js';
 import { openTempDir } from './temp-dir.js';
+import { use } from './use.js';
 
 /** Path of a Chromium on this machine, or null; a test that needs one is then skipped and says so. */
 export const CHROMIUM: string | null =
   ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) => existsSync(path)) ?? null;
 
 if (!CHROMIUM) console.warn('browser test skipped: no Chromium on this machine (apt-get install chromium)');
+
+/** A browser that all tests of a file share; where there is none, they have to be skipped. */
+export async function useChromium(): Promise<Chromium> {
+  if (!CHROMIUM) return undefined as never;
+  const { chromium } = await import('playwright-core');
+  return use(await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] }));
+}
 
 const flags = (profile: string): string[] => [
   '--headless',

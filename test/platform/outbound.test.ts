@@ -1,24 +1,20 @@
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { openOutbound, type Outbound, type OutboundOptions } from '../../src/platform/network/outbound.js';
 import { isPublicAddress } from '../../src/platform/network/public-address.js';
 
-let server: Server;
-let port: number;
 let requests = 0;
 let open: Outbound[] = [];
 
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    requests++;
-    if (request.url === '/large') return void response.end(Buffer.alloc(2 * 1024 * 1024));
-    if (request.url === '/redirect') response.writeHead(302, { location: `http://127.0.0.1:${port}/inside` });
-    response.end('inside');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  port = (server.address() as AddressInfo).port;
+const server = createServer((request, response) => {
+  requests++;
+  if (request.url === '/large') return void response.end(Buffer.alloc(2 * 1024 * 1024));
+  if (request.url === '/redirect') response.writeHead(302, { location: `http://127.0.0.1:${port}/inside` });
+  response.end('inside');
 });
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+const port = (server.address() as AddressInfo).port;
 
 afterAll(() => new Promise((resolve) => server.close(resolve)));
 

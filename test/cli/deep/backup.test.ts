@@ -13,42 +13,26 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { BSONRegExp, Decimal128, Double, Int32, Long, MongoClient, type Db, type Document } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openEngine } from '../../world/engine.js';
 import { eventually } from '../../helpers/eventually.js';
 import { runBinary, startService } from '../../helpers/run-binary.js';
 import { OWNER } from '../../../src/platform/processes/owner.js';
 import { openCliHome } from '../../helpers/run-cli.js';
+import { use } from '../../helpers/use.js';
 
-const home = openCliHome();
-const other = openCliHome();
+const home = use(openCliHome());
+const other = use(openCliHome());
 const path = (name: string): string => join(home.dir, name);
-let secret: string;
 
-beforeAll(async () => {
-  await home.bsvc(['project', 'create', 'shop']);
-  secret = (await home.bsvc(['key', 'create', '--project', 'shop', '--type', 'secret', '-q'])).stdout.trim();
-  await home.bsvc([
-    'collection',
-    'add',
-    'posts',
-    '--project',
-    'shop',
-    '--field',
-    'title:String!&',
-    '--field',
-    'at:Date',
-  ]);
-  const stdin = Array.from({ length: 1200 }, (_, n) => `{"title":"t${n}","at":"2026-01-02"}\n`).join('');
-  await home.bsvc(['data', 'import', 'posts', '-', '--format', 'ndjson', '--project', 'shop'], { stdin });
-  const upload = join(home.dir, 'data', 'files', 'p1', 'photo');
-  mkdirSync(dirname(upload), { recursive: true });
-  writeFileSync(upload, Buffer.alloc(100_000, 7));
-});
-afterAll(() => {
-  home.remove();
-  other.remove();
-});
+await home.bsvc(['project', 'create', 'shop']);
+const secret = (await home.bsvc(['key', 'create', '--project', 'shop', '--type', 'secret', '-q'])).stdout.trim();
+await home.bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 'title:String!&', '--field', 'at:Date']);
+const stdin = Array.from({ length: 1200 }, (_, n) => `{"title":"t${n}","at":"2026-01-02"}\n`).join('');
+await home.bsvc(['data', 'import', 'posts', '-', '--format', 'ndjson', '--project', 'shop'], { stdin });
+const upload = join(home.dir, 'data', 'files', 'p1', 'photo');
+mkdirSync(dirname(upload), { recursive: true });
+writeFileSync(upload, Buffer.alloc(100_000, 7));
 
 const exportOf = async (from: typeof home): Promise<string> =>
   (await from.bsvc(['data', 'export', 'posts', '--project', 'shop'])).stdout;

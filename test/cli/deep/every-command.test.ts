@@ -1,22 +1,17 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { COMMANDS, type CommandEntry, type CommandNode } from '../../world/cli.js';
-import { type Engine, openEngine } from '../../world/engine.js';
+import { openEngine } from '../../world/engine.js';
 import { runBinary, startService, type BinaryOutcome } from '../../helpers/run-binary.js';
-import { openS3Double, type S3Double } from '../../helpers/s3-double.js';
-import { openTempDir, type TempDir } from '../../helpers/temp-dir.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.js';
+import { openS3Double } from '../../helpers/s3-double.js';
+import { openTempDir } from '../../helpers/temp-dir.js';
+import { openWebhookReceiver } from '../../helpers/webhook-receiver.js';
+import { use } from '../../helpers/use.js';
 
 /** A day in the life of one data directory, told by every command of bsvc with `--json`. */
 const outcomes = new Map<string, BinaryOutcome[]>();
-
-let dir: TempDir;
-let bucket: S3Double;
-let receiver: WebhookReceiver;
-let elsewhere: Engine;
-let env: Record<string, string>;
 
 /** What is given by `--…-env` or standard input, and must be seen nowhere else. */
 const SECRETS = {
@@ -45,32 +40,29 @@ async function runService(words: string, more: string[]): Promise<void> {
   outcomes.set(words, [{ code, stdout: service.stdout(), stderr: '' }]);
 }
 
-beforeAll(async () => {
-  [dir, bucket, receiver] = await Promise.all([openTempDir(), openS3Double(), openWebhookReceiver()]);
-  elsewhere = openEngine({ dataDir: join(dir.path, 'elsewhere'), durability: 'relaxed' });
-  env = {
-    BSVC_DATA_DIR: join(dir.path, 'data'),
-    BSVC_DURABILITY: 'relaxed',
-    BSVC_PROJECT: 'shop',
-    BSVC_BCRYPT_COST: '4',
-    BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
-    BSVC_LOG_LEVEL: 'warn',
-    ...SECRETS,
-    BUCKET_SECRET: bucket.access.secretAccessKey,
-  };
-  await bsvc('project create', ['shop']);
-  // Two at a time, so that a busy machine does not make a command give up on the store.
-  await Promise.all([
-    aboutProjects().then(aboutUsers).then(aboutHooks),
-    aboutCollections().then(aboutMail).then(aboutTheHouse),
-  ]);
-  await aboutTheStore();
-  await aboutExamples();
-  await aboutLeaving();
-}, 600_000);
+const [dir, bucket, receiver] = await Promise.all([openTempDir(), openS3Double(), openWebhookReceiver()]);
+const elsewhere = use(openEngine({ dataDir: join(dir.path, 'elsewhere'), durability: 'relaxed' }));
+const env: Record<string, string> = {
+  BSVC_DATA_DIR: join(dir.path, 'data'),
+  BSVC_DURABILITY: 'relaxed',
+  BSVC_PROJECT: 'shop',
+  BSVC_BCRYPT_COST: '4',
+  BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
+  BSVC_LOG_LEVEL: 'warn',
+  ...SECRETS,
+  BUCKET_SECRET: bucket.access.secretAccessKey,
+};
+await bsvc('project create', ['shop']);
+// Two at a time, so that a busy machine does not make a command give up on the store.
+await Promise.all([
+  aboutProjects().then(aboutUsers).then(aboutHooks),
+  aboutCollections().then(aboutMail).then(aboutTheHouse),
+]);
+await aboutTheStore();
+await aboutExamples();
+await aboutLeaving();
 
 afterAll(async () => {
-  await elsewhere.close();
   await Promise.all([bucket.close(), receiver.close(), dir.remove()]);
 });
 

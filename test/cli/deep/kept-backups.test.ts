@@ -1,31 +1,27 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { createWorker, findBackupAge } from '../../world/jobs.js';
 import { backupName } from '../../../src/features/backups/backup-schedule.js';
 import { eventually } from '../../helpers/eventually.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { openTestApp } from '../../helpers/open-test-app.js';
 import { openCliHome } from '../../helpers/run-cli.js';
-import { openS3Double, s3Settings, type S3Double } from '../../helpers/s3-double.js';
+import { openS3Double, s3Settings } from '../../helpers/s3-double.js';
+import { use } from '../../helpers/use.js';
 
 const home = openCliHome();
 const places: ReturnType<typeof openCliHome>[] = [home];
-let bucket: S3Double;
-let s3: Record<string, string>;
 
-beforeAll(async () => {
-  bucket = await openS3Double();
-  s3 = s3Settings({ ...bucket.access, bucket: '' });
-  await home.bsvc(['project', 'create', 'shop']);
-  await home.bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 'title:String!']);
-  await home.bsvc(['data', 'import', 'posts', '-', '--format', 'ndjson', '--project', 'shop'], {
-    stdin: '{"title":"whale"}\n',
-  });
+const bucket = use(await openS3Double());
+const s3 = s3Settings({ ...bucket.access, bucket: '' });
+await home.bsvc(['project', 'create', 'shop']);
+await home.bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 'title:String!']);
+await home.bsvc(['data', 'import', 'posts', '-', '--format', 'ndjson', '--project', 'shop'], {
+  stdin: '{"title":"whale"}\n',
 });
 afterAll(async () => {
   for (const place of places) place.remove();
-  await bucket.close();
 });
 
 const newHome = () => {

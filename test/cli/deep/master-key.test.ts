@@ -1,24 +1,21 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { MIGRATIONS } from '../../world/app.js';
 import { beginRestore, endRestore } from '../../world/stored.js';
 import { openCliHome } from '../../helpers/run-cli.js';
 import { withApp } from '../../helpers/with-app.js';
+import { use } from '../../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const keyFile = join(home.dir, 'data', 'secret.key');
 const backup = join(home.dir, 'whole.backup');
 const OTHER = 'another-master-key-of-forty-three-letters-x';
-let key: string;
 
-beforeAll(async () => {
-  await home.bsvc(['project', 'create', 'shop']);
-  await home.bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 't:String']);
-  key = readFileSync(keyFile, 'utf8');
-  expect((await home.bsvc(['backup', '--out', backup])).code).toBe(0);
-});
-afterAll(() => home.remove());
+await home.bsvc(['project', 'create', 'shop']);
+await home.bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 't:String']);
+const key = readFileSync(keyFile, 'utf8');
+expect((await home.bsvc(['backup', '--out', backup])).code).toBe(0);
 beforeEach(() => writeFileSync(keyFile, key));
 
 /** What can happen to the key of a store that is in use. */

@@ -1,35 +1,29 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MongoClient, type Document } from 'mongodb';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Engine, openEngine } from '../../world/engine.js';
 import { eventually } from '../../helpers/eventually.js';
 import { runBinary, startService } from '../../helpers/run-binary.js';
 import { openCliHome } from '../../helpers/run-cli.js';
 import { openTempDir, type TempDir } from '../../helpers/temp-dir.js';
+import { use } from '../../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const bsvc = home.bsvc;
 const dataDir = join(home.dir, 'data');
 const binaryEnv = { BSVC_DATA_DIR: dataDir, BSVC_DURABILITY: 'relaxed', BSVC_LOG_LEVEL: 'warn' };
 const DOCUMENTS = 1_200;
-let secret: string;
 
-beforeAll(async () => {
-  secret = (await bsvc(['project', 'create', 'shop', '--json'])).json<{ keys: { secret: string } }>().keys.secret;
-  const fields = ['title:String!&', 'at:Date', 'price:Number', 'tags:Array(String)'].flatMap((spec) => [
-    '--field',
-    spec,
-  ]);
-  await bsvc(['collection', 'add', 'posts', '--project', 'shop', ...fields]);
-  const stdin = Array.from(
-    { length: DOCUMENTS },
-    (_, n) => `{"title":"t${n}","at":"2026-01-02","price":${n / 4},"tags":["a","b${n}"]}\n`,
-  ).join('');
-  await bsvc(['data', 'import', 'posts', '-', '--format', 'ndjson', '--project', 'shop'], { stdin });
-  await bsvc(['byok', 'set', '--project', 'shop', '--mail-key-stdin', '--no-verify'], { stdin: 're_sealed_1234' });
-});
-afterAll(() => home.remove());
+const secret = (await bsvc(['project', 'create', 'shop', '--json'])).json<{ keys: { secret: string } }>().keys.secret;
+const fields = ['title:String!&', 'at:Date', 'price:Number', 'tags:Array(String)'].flatMap((spec) => ['--field', spec]);
+await bsvc(['collection', 'add', 'posts', '--project', 'shop', ...fields]);
+const stdin = Array.from(
+  { length: DOCUMENTS },
+  (_, n) => `{"title":"t${n}","at":"2026-01-02","price":${n / 4},"tags":["a","b${n}"]}\n`,
+).join('');
+await bsvc(['data', 'import', 'posts', '-', '--format', 'ndjson', '--project', 'shop'], { stdin });
+await bsvc(['byok', 'set', '--project', 'shop', '--mail-key-stdin', '--no-verify'], { stdin: 're_sealed_1234' });
 
 /** Stands in for a MongoDB: an engine of its own, reached by the official driver. */
 let dir: TempDir;

@@ -1,20 +1,16 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { flipBit, mapPages, nodesOf } from '../../../src/engine/test/page-map.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openRandom } from '../../helpers/random.js';
 import { runBinary, runOrThrow, startService } from '../../helpers/run-binary.js';
 import { openSeed } from '../../helpers/seed.js';
-import { openTempDir, type TempDir } from '../../helpers/temp-dir.js';
+import { openTempDir } from '../../helpers/temp-dir.js';
+import { use } from '../../helpers/use.js';
 
 const DOCUMENTS = 2_000;
 const KILLS = 3;
-
-let dir: TempDir;
-let data: string;
-let env: Record<string, string>;
-let exported: string;
 
 const file = () => join(data, 'bsvc.mdb');
 const exportNotes = () => runOrThrow(['data', 'export', 'notes', '--format', 'ndjson'], env);
@@ -36,23 +32,22 @@ function damage(text: string): void {
   for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1)) flipBit(data, at, 5);
 }
 
-beforeAll(async () => {
-  dir = await openTempDir();
-  data = join(dir.path, 'data');
-  env = { BSVC_DATA_DIR: data, BSVC_DURABILITY: 'relaxed', BSVC_PROJECT: 'shop', BSVC_PORT: '0' };
-  await runOrThrow(['project', 'create', 'shop'], env);
-  await runOrThrow(
-    ['collection', 'add', 'notes', '--field', 'n:Number', '--field', 'text:String', '--index', 'n'],
-    env,
-  );
-  const stdin = Array.from({ length: DOCUMENTS }, (_, n) => `{"n":${n},"text":"text number ${n} of all"}\n`).join('');
-  const { code } = await runBinary(['data', 'import', 'notes', '-', '--format', 'ndjson'], { env, stdin });
-  expect(code).toBe(0);
-  exported = await exportNotes();
-  mkdirSync(join(dir.path, 'whole'));
-  copyFileSync(file(), join(dir.path, 'whole', 'bsvc.mdb'));
-});
-afterAll(() => dir.remove());
+const dir = use(await openTempDir());
+const data = join(dir.path, 'data');
+const env: Record<string, string> = {
+  BSVC_DATA_DIR: data,
+  BSVC_DURABILITY: 'relaxed',
+  BSVC_PROJECT: 'shop',
+  BSVC_PORT: '0',
+};
+await runOrThrow(['project', 'create', 'shop'], env);
+await runOrThrow(['collection', 'add', 'notes', '--field', 'n:Number', '--field', 'text:String', '--index', 'n'], env);
+const stdin = Array.from({ length: DOCUMENTS }, (_, n) => `{"n":${n},"text":"text number ${n} of all"}\n`).join('');
+const { code } = await runBinary(['data', 'import', 'notes', '-', '--format', 'ndjson'], { env, stdin });
+expect(code).toBe(0);
+const exported = await exportNotes();
+mkdirSync(join(dir.path, 'whole'));
+copyFileSync(file(), join(dir.path, 'whole', 'bsvc.mdb'));
 
 /** The store as it was before anything was damaged. */
 function bringBack(): void {

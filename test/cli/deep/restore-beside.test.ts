@@ -1,34 +1,27 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../helpers/eventually.js';
 import { runBinary, runOrThrow, startService, type RunningService } from '../../helpers/run-binary.js';
-import { openTempDir, type TempDir } from '../../helpers/temp-dir.js';
+import { openTempDir } from '../../helpers/temp-dir.js';
+import { use } from '../../helpers/use.js';
 
-let dir: TempDir;
-let env: Record<string, string>;
-let secret: string;
-let servers: RunningService[];
-
-beforeAll(async () => {
-  dir = await openTempDir();
-  env = {
-    BSVC_DATA_DIR: join(dir.path, 'data'),
-    BSVC_DURABILITY: 'relaxed',
-    BSVC_PROJECT: 'shop',
-    BSVC_PORT: '0',
-    BSVC_LOG_LEVEL: 'error',
-  };
-  await runOrThrow(['project', 'create', 'shop'], env);
-  secret = await runOrThrow(['key', 'create', '--type', 'secret', '-q'], env);
-  await runOrThrow(['collection', 'add', 'notes', '--flexible'], env);
-  const stdin = Array.from({ length: 500 }, (_, n) => `{"n":${n}}\n`).join('');
-  await runBinary(['data', 'import', 'notes', '-', '--format', 'ndjson'], { env, stdin });
-  await runOrThrow(['backup', '--out', join(dir.path, 'all.backup')], env);
-  servers = await Promise.all([startService(['serve'], env), startService(['serve'], env)]);
-});
+const dir = use(await openTempDir());
+const env: Record<string, string> = {
+  BSVC_DATA_DIR: join(dir.path, 'data'),
+  BSVC_DURABILITY: 'relaxed',
+  BSVC_PROJECT: 'shop',
+  BSVC_PORT: '0',
+  BSVC_LOG_LEVEL: 'error',
+};
+await runOrThrow(['project', 'create', 'shop'], env);
+const secret = await runOrThrow(['key', 'create', '--type', 'secret', '-q'], env);
+await runOrThrow(['collection', 'add', 'notes', '--flexible'], env);
+const stdin = Array.from({ length: 500 }, (_, n) => `{"n":${n}}\n`).join('');
+await runBinary(['data', 'import', 'notes', '-', '--format', 'ndjson'], { env, stdin });
+await runOrThrow(['backup', '--out', join(dir.path, 'all.backup')], env);
+const servers = await Promise.all([startService(['serve'], env), startService(['serve'], env)]);
 afterAll(async () => {
   await Promise.all(servers.map((server) => server.stop()));
-  await dir.remove();
 });
 
 const headers = () => ({ 'x-api-key': secret, 'content-type': 'application/json' });

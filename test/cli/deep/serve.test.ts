@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../helpers/eventually.js';
 import { runBinary, startService, type RunningService } from '../../helpers/run-binary.js';
-import { openTempDir, type TempDir } from '../../helpers/temp-dir.js';
+import { openTempDir } from '../../helpers/temp-dir.js';
+import { use } from '../../helpers/use.js';
 
-let dir: TempDir;
 const running: RunningService[] = [];
 const env = (): Record<string, string> => ({ BSVC_DATA_DIR: dir.path, BSVC_PROJECT: 'shop', BSVC_LOG_LEVEL: 'warn' });
 const serve = async (...words: string[]): Promise<RunningService> => {
@@ -16,13 +16,10 @@ const serve = async (...words: string[]): Promise<RunningService> => {
 };
 const bsvc = (...words: string[]) => runBinary(words, { env: env() });
 
-beforeAll(async () => {
-  dir = await openTempDir();
-});
+const dir = use(await openTempDir());
 afterEach(async () => {
   for (const service of running.splice(0)) await service.stop('SIGKILL');
 });
-afterAll(() => dir.remove());
 
 describe('bsvc serve --demo', () => {
   it('fills an empty store with a project, posts and keys that work, once', async () => {

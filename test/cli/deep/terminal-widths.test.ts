@@ -1,36 +1,27 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Engine, openEngine } from '../../world/engine.js';
+import { describe, expect, it } from 'vitest';
+import { openEngine } from '../../world/engine.js';
 import { openCliHome } from '../../helpers/run-cli.js';
 import { openTerminal } from '../../helpers/run-terminal.js';
-import { openTempDir, type TempDir } from '../../helpers/temp-dir.js';
+import { openTempDir } from '../../helpers/temp-dir.js';
+import { use } from '../../helpers/use.js';
 
-const home = openCliHome();
+const home = use(openCliHome());
 const env = { BSVC_PROJECT: 'shop' };
 const backup = join(home.dir, 'shop.backup');
-let elsewhere: TempDir;
-let mongodb: Engine;
-let uri: string;
 
-beforeAll(async () => {
-  elsewhere = await openTempDir();
-  mongodb = openEngine({ dataDir: elsewhere.path, durability: 'relaxed' });
-  ({ uri } = await mongodb.listen('127.0.0.1:0'));
-  await home.bsvc(['project', 'create', 'shop']);
-  await home.bsvc(['collection', 'add', 'notes', '--flexible'], { env });
-  await home.bsvc(['data', 'import', 'notes', '-', '--format', 'ndjson'], {
-    env,
-    stdin: '{"title":"a rather long title"}\n'.repeat(20),
-  });
-  await home.bsvc(['backup', '--out', backup], { env });
+const elsewhere = use(await openTempDir());
+const mongodb = use(openEngine({ dataDir: elsewhere.path, durability: 'relaxed' }));
+const { uri } = await mongodb.listen('127.0.0.1:0');
+await home.bsvc(['project', 'create', 'shop']);
+await home.bsvc(['collection', 'add', 'notes', '--flexible'], { env });
+await home.bsvc(['data', 'import', 'notes', '-', '--format', 'ndjson'], {
+  env,
+  stdin: '{"title":"a rather long title"}\n'.repeat(20),
 });
-afterAll(async () => {
-  await mongodb.close();
-  await elsewhere.remove();
-  home.remove();
-});
+await home.bsvc(['backup', '--out', backup], { env });
 
 /** Every command that draws its progress, by its file below cli; and one that draws a table. */
 const COMMANDS: Record<string, (columns: number) => { argv: string[]; code?: number; stdin?: string }> = {

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import { ObjectId } from 'bson';
 import { MongoClient } from 'mongodb';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { MIGRATIONS } from '../../world/app.js';
 import { withAuditEntry } from '../../world/operators.js';
 import { beginRestore, usageStore } from '../../world/stored.js';
@@ -14,9 +14,9 @@ import { startMailProviderDouble } from '../../helpers/mail-provider-double.js';
 import { openTestApp } from '../../helpers/open-test-app.js';
 import { startService } from '../../helpers/run-binary.js';
 import { openCliHome, runCli } from '../../helpers/run-cli.js';
+import { use } from '../../helpers/use.js';
 
-const home = openCliHome();
-afterAll(() => home.remove());
+const home = use(openCliHome());
 
 interface Checks {
   ok: boolean;

@@ -1,41 +1,30 @@
 import { createServer, request } from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Client, type FollowEvent, type UntypedProject, createClient } from '../../world/client.js';
 import { setChanges } from '../../world/collections.js';
-import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
+import { buildCollection, buildProject } from '../../helpers/build-project.js';
 import { eventually } from '../../helpers/eventually.js';
 import { listen, type Listening } from '../../helpers/listen.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { startTcpProxy, type TcpProxy } from '../../helpers/tcp-proxy.js';
+import { startTcpProxy } from '../../helpers/tcp-proxy.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let shop: TestProject;
-let cable: TcpProxy;
-let writer: Client<UntypedProject>;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  for (const name of ['posts', 'tags']) await buildCollection(test.app, shop.project, { name, mode: 'flexible' });
-  await buildCollection(test.app, shop.project, {
-    name: 'comments',
-    fields: [
-      { name: 'text', type: 'String' },
-      { name: 'post', type: 'Ref', ref: 'posts' },
-    ],
-  });
-  await buildCollection(test.app, shop.project, {
-    name: 'notes',
-    fields: [{ name: 'text', type: 'String', required: true }],
-    rls: { mode: 'private', ownerField: 'userId' },
-  });
-  cable = await startTcpProxy(Number(new URL(test.url).port));
-  writer = createClient({ url: test.url, key: shop.secret });
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+for (const name of ['posts', 'tags']) await buildCollection(test.app, shop.project, { name, mode: 'flexible' });
+await buildCollection(test.app, shop.project, {
+  name: 'comments',
+  fields: [
+    { name: 'text', type: 'String' },
+    { name: 'post', type: 'Ref', ref: 'posts' },
+  ],
 });
-afterAll(async () => {
-  await cable.close();
-  await test.close();
+await buildCollection(test.app, shop.project, {
+  name: 'notes',
+  fields: [{ name: 'text', type: 'String', required: true }],
+  rls: { mode: 'private', ownerField: 'userId' },
 });
+const cable = use(await startTcpProxy(Number(new URL(test.url).port)));
+const writer = createClient({ url: test.url, key: shop.secret });
 
 const stops: (() => void)[] = [];
 afterEach(() => stops.splice(0).forEach((stop) => stop()));

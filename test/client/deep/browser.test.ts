@@ -1,24 +1,18 @@
 import { createServer } from 'node:http';
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, type UntypedProject, createClient } from '../../world/client.js';
+import type { BrowserContext, Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { createClient } from '../../world/client.js';
 import { updateProject } from '../../world/projects.js';
-import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
-import { CHROMIUM } from '../../helpers/chromium.js';
+import { buildCollection, buildProject } from '../../helpers/build-project.js';
+import { CHROMIUM, useChromium } from '../../helpers/chromium.js';
 import { eventually } from '../../helpers/eventually.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
-import { listen, type Listening } from '../../helpers/listen.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { listen } from '../../helpers/listen.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
 const DEADLINE_MS = 45_000;
 const ADMIN_TOKEN = 'admin-token-of-the-browser-tests';
 const clock = createFakeClock(Date.now());
-
-let test: TestApp;
-let shop: TestProject;
-let site: Listening;
-let browser: Browser;
-let writer: Client<UntypedProject>;
 
 /** An application of another origin, which takes the client from the service. */
 const page = (): string => `<!doctype html><title>app</title><script type="module">
@@ -30,26 +24,19 @@ globalThis.follow = (of) => api.collection('posts').follow.set({ filter: { of },
 });
 </script>`;
 
-beforeAll(async () => {
-  test = await openTestApp({ clock, settings: { BSVC_MAX_FILE: '32mb', BSVC_ADMIN_TOKEN: ADMIN_TOKEN } });
-  shop = await buildProject(test.app);
-  await updateProject(test.app, shop.project.name, { publishableUploads: true });
-  await buildCollection(test.app, shop.project, {
-    name: 'posts',
-    mode: 'flexible',
-    rls: { mode: 'public-read', ownerField: 'userId' },
-  });
-  writer = createClient({ url: test.url, key: shop.secret });
-  site = await listen(
-    createServer((_request, response) => response.setHeader('content-type', 'text/html').end(page())),
-  );
-  if (CHROMIUM) browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+const test = await useTestApp({ clock, settings: { BSVC_MAX_FILE: '32mb', BSVC_ADMIN_TOKEN: ADMIN_TOKEN } });
+const shop = await buildProject(test.app);
+await updateProject(test.app, shop.project.name, { publishableUploads: true });
+await buildCollection(test.app, shop.project, {
+  name: 'posts',
+  mode: 'flexible',
+  rls: { mode: 'public-read', ownerField: 'userId' },
 });
-afterAll(async () => {
-  await browser?.close();
-  await site.close();
-  await test.close();
-});
+const writer = createClient({ url: test.url, key: shop.secret });
+const site = use(
+  await listen(createServer((_request, response) => response.setHeader('content-type', 'text/html').end(page()))),
+);
+const browser = await useChromium();
 
 let made = 0;
 /** Without care for what is stored too late, one in four would be renewed twice. */

@@ -1,74 +1,63 @@
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { setSocialProvider, updateProject } from '../../world/projects.js';
-import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
-import { CHROMIUM } from '../../helpers/chromium.js';
-import { listen, type Listening } from '../../helpers/listen.js';
+import { buildCollection, buildProject } from '../../helpers/build-project.js';
+import { CHROMIUM, useChromium } from '../../helpers/chromium.js';
+import { listen } from '../../helpers/listen.js';
 import { sdk } from '../../helpers/hosted-sdk.js';
 import { readMigrationTable } from '../../helpers/migration-table.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { openSocialIssuer, type SocialIssuer } from '../../helpers/social-issuer.js';
+import { openSocialIssuer } from '../../helpers/social-issuer.js';
 import { buildEmail, PASSWORD, readMailedCode } from '../../helpers/user-client.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
 // The React package of the hosted service as it is published, in a browser, on a page of another origin than the
 // service: it does what the guide "Migration from the hosted service" says.
 const promised = readMigrationTable('React package');
 const NEW_PASSWORD = 'a brand new password';
 
-let test: TestApp;
-let shop: TestProject;
-let issuer: SocialIssuer;
-let site: Listening;
-let browser: Browser;
 let context: BrowserContext;
 let page: Page;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
-  shop = await buildProject(test.app);
-  await updateProject(test.app, shop.project.name, { publishableUploads: true });
-  await buildCollection(test.app, shop.project, {
-    name: 'notes',
-    fields: [
-      { name: 'text', type: 'String', required: true },
-      { name: 'userId', type: 'String' },
-    ],
-    rls: { mode: 'private', ownerField: 'userId' },
-  });
-  const bundled = await build({
-    entryPoints: [join(import.meta.dirname, '../hosted-react-app.js')],
-    bundle: true,
-    format: 'esm',
-    platform: 'browser',
-    define: { 'process.env.NODE_ENV': '"production"' },
-    write: false,
-  });
-  const settings = JSON.stringify({ key: shop.publishable, url: test.url });
-  const html = `<!doctype html><title>app</title><div id="app"></div>
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const shop = await buildProject(test.app);
+await updateProject(test.app, shop.project.name, { publishableUploads: true });
+await buildCollection(test.app, shop.project, {
+  name: 'notes',
+  fields: [
+    { name: 'text', type: 'String', required: true },
+    { name: 'userId', type: 'String' },
+  ],
+  rls: { mode: 'private', ownerField: 'userId' },
+});
+const bundled = await build({
+  entryPoints: [join(import.meta.dirname, '../hosted-react-app.js')],
+  bundle: true,
+  format: 'esm',
+  platform: 'browser',
+  define: { 'process.env.NODE_ENV': '"production"' },
+  write: false,
+});
+const settings = JSON.stringify({ key: shop.publishable, url: test.url });
+const html = `<!doctype html><title>app</title><div id="app"></div>
 <script>globalThis.settings = ${settings}</script><script type="module" src="/app.js"></script>`;
-  site = await listen(
+const site = use(
+  await listen(
     createServer((request, response) => {
       const isScript = request.url === '/app.js';
       response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
       response.end(isScript ? bundled.outputFiles[0]!.contents : html);
     }),
-  );
-  issuer = await openSocialIssuer();
-  const { url, clientId, clientSecret } = issuer;
-  const home = { issuer: url, clientId, clientSecret, redirectUrls: [`${site.url}/`] };
-  await setSocialProvider(test.app, shop.project, { ...home, name: 'google', tokenInAddress: true });
-  await setSocialProvider(test.app, shop.project, { ...home, name: 'github' });
-  if (CHROMIUM) browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
-});
-afterAll(async () => {
-  await browser?.close();
-  await issuer.close();
-  await site.close();
-  await test.close();
-});
+  ),
+);
+const issuer = use(await openSocialIssuer());
+const { url, clientId, clientSecret } = issuer;
+const home = { issuer: url, clientId, clientSecret, redirectUrls: [`${site.url}/`] };
+await setSocialProvider(test.app, shop.project, { ...home, name: 'google', tokenInAddress: true });
+await setSocialProvider(test.app, shop.project, { ...home, name: 'github' });
+const browser = await useChromium();
 
 const settled = () => page.waitForFunction('globalThis.shown && !shown.useUser.isInitializing');
 const shows = (expression: string) => page.waitForFunction(expression);

@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { changeCollection } from '../../world/collections.js';
 import { updateProject } from '../../world/projects.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments } from '../../helpers/build-project.js';
 import { sdk, type UrBackendClient, type UrBackendError } from '../../helpers/hosted-sdk.js';
 import { readMigrationTable } from '../../helpers/migration-table.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { openSocialBrowser, type SocialBrowser } from '../../helpers/social-browser.js';
-import { openSocialIssuer, type SocialIssuer } from '../../helpers/social-issuer.js';
+import { openSocialBrowser } from '../../helpers/social-browser.js';
+import { openSocialIssuer } from '../../helpers/social-issuer.js';
 import { buildEmail, openUserClient, PASSWORD, readMailedCode } from '../../helpers/user-client.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
 // The package of the hosted service as it is published. Each function of it is called, and does what the guide
 // "Migration from the hosted service" says: a function without a line there fails, and a line without a function.
@@ -15,49 +15,36 @@ const promised = readMigrationTable('SDK');
 const START_MS = Date.UTC(2026, 0, 31, 12, 0, 0);
 const NEW_PASSWORD = 'a brand new password';
 
-let test: TestApp;
-let shop: TestProject;
-let issuer: SocialIssuer;
-let browser: SocialBrowser;
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const shop = await buildProject(test.app);
+await changeCollection(test.app, shop.project._id, 'users', ({ fields }) => ({
+  fields: [...fields, { name: 'username', type: 'String', unique: true, public: true }],
+}));
+await buildCollection(test.app, shop.project, {
+  name: 'authors',
+  fields: [{ name: 'name', type: 'String', required: true }],
+});
+await buildCollection(test.app, shop.project, {
+  name: 'books',
+  fields: [
+    { name: 'title', type: 'String', required: true },
+    { name: 'stars', type: 'Number' },
+    { name: 'author', type: 'Ref', ref: 'authors' },
+  ],
+});
+const many = await buildCollection(test.app, shop.project, { name: 'many' });
+await placeDocuments(
+  test.app,
+  many,
+  Array.from({ length: 25 }, (_, n) => ({ n })),
+  START_MS,
+);
+await updateProject(test.app, shop.project.name, { publishableUploads: true });
+const issuer = use(await openSocialIssuer());
+const browser = await openSocialBrowser(test, issuer, shop, openUserClient(test, shop.publishable), 'google');
 /** As a page has it, and as a server does. */
-let open: () => UrBackendClient;
-let server: UrBackendClient;
-
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
-  shop = await buildProject(test.app);
-  await changeCollection(test.app, shop.project._id, 'users', ({ fields }) => ({
-    fields: [...fields, { name: 'username', type: 'String', unique: true, public: true }],
-  }));
-  await buildCollection(test.app, shop.project, {
-    name: 'authors',
-    fields: [{ name: 'name', type: 'String', required: true }],
-  });
-  await buildCollection(test.app, shop.project, {
-    name: 'books',
-    fields: [
-      { name: 'title', type: 'String', required: true },
-      { name: 'stars', type: 'Number' },
-      { name: 'author', type: 'Ref', ref: 'authors' },
-    ],
-  });
-  const many = await buildCollection(test.app, shop.project, { name: 'many' });
-  await placeDocuments(
-    test.app,
-    many,
-    Array.from({ length: 25 }, (_, n) => ({ n })),
-    START_MS,
-  );
-  await updateProject(test.app, shop.project.name, { publishableUploads: true });
-  issuer = await openSocialIssuer();
-  browser = await openSocialBrowser(test, issuer, shop, openUserClient(test, shop.publishable), 'google');
-  open = () => sdk.default({ apiKey: shop.publishable, baseUrl: test.url });
-  server = sdk.default({ apiKey: shop.secret, baseUrl: test.url });
-});
-afterAll(async () => {
-  await issuer.close();
-  await test.close();
-});
+const open = () => sdk.default({ apiKey: shop.publishable, baseUrl: test.url });
+const server = sdk.default({ apiKey: shop.secret, baseUrl: test.url });
 
 /** A client whose user has just signed up. */
 async function signedUp(fields: Record<string, unknown> = {}): Promise<{ client: UrBackendClient; email: string }> {

@@ -1,13 +1,12 @@
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import { chromium, type Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
+import { describe, expect, it } from 'vitest';
+import { buildCollection, buildProject } from '../../helpers/build-project.js';
 import { createClient } from '../../world/client.js';
-import { CHROMIUM } from '../../helpers/chromium.js';
-import { listen, type Listening } from '../../helpers/listen.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { CHROMIUM, useChromium } from '../../helpers/chromium.js';
+import { listen } from '../../helpers/listen.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
 // What the guide "React, Next.js, React Native" shows, with React 18 itself.
 const APP = `
@@ -48,41 +47,31 @@ globalThis.showCards = (id) => {
 };
 `;
 
-let test: TestApp;
-let shop: TestProject;
-let site: Listening;
-let browser: Browser;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  await buildCollection(test.app, shop.project, { name: 'cards' });
-  const bundled = await build({
-    stdin: { contents: APP, resolveDir: join(import.meta.dirname, '../../../src/client') },
-    bundle: true,
-    format: 'esm',
-    platform: 'browser',
-    splitting: false,
-    define: { 'process.env.NODE_ENV': '"production"' },
-    write: false,
-  });
-  const settings = JSON.stringify({ url: test.url, key: shop.publishable });
-  const html = `<!doctype html><title>app</title><div id="app"></div><div id="cards"></div>
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+await buildCollection(test.app, shop.project, { name: 'cards' });
+const bundled = await build({
+  stdin: { contents: APP, resolveDir: join(import.meta.dirname, '../../../src/client') },
+  bundle: true,
+  format: 'esm',
+  platform: 'browser',
+  splitting: false,
+  define: { 'process.env.NODE_ENV': '"production"' },
+  write: false,
+});
+const settings = JSON.stringify({ url: test.url, key: shop.publishable });
+const html = `<!doctype html><title>app</title><div id="app"></div><div id="cards"></div>
 <script>globalThis.settings = ${settings}</script><script type="module" src="/app.js"></script>`;
-  site = await listen(
+const site = use(
+  await listen(
     createServer((request, response) => {
       const isScript = request.url === '/app.js';
       response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
       response.end(isScript ? bundled.outputFiles[0]!.contents : html);
     }),
-  );
-  if (CHROMIUM) browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
-});
-afterAll(async () => {
-  await browser?.close();
-  await site.close();
-  await test.close();
-});
+  ),
+);
+const browser = await useChromium();
 
 describe.skipIf(!CHROMIUM)('a component of React that shows the user', () => {
   it('renders once for each change, in all tabs, and says when the network is gone', async () => {

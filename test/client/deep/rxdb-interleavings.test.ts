@@ -1,14 +1,14 @@
 import { createRxDatabase, type RxCollection } from 'rxdb';
 import { getRxStorageMemory } from 'rxdb/plugins/storage-memory';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newId, replicateBsvc } from '../../world/client-rxdb.js';
-import { type Client, createClient, type UntypedProject } from '../../world/client.js';
-import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
+import { createClient } from '../../world/client.js';
+import { buildCollection, buildProject } from '../../helpers/build-project.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openTestNetwork } from '../../helpers/offline-fetch.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openRandom, type Random } from '../../helpers/random.js';
 import { openSeed } from '../../helpers/seed.js';
+import { useTestApp } from '../../helpers/use.js';
 
 interface Note {
   _id: string;
@@ -21,27 +21,20 @@ const RUNS = 12;
 const STEPS = 40;
 const seed = openSeed('RxDB interleavings');
 
-let test: TestApp;
-let shop: TestProject;
-let server: Client<UntypedProject>;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  await buildCollection(test.app, shop.project, {
-    name: 'notes',
-    fields: [
-      { name: 'of', type: 'String', required: true },
-      ...['a', 'b', 'defaulted'].map((name) => ({
-        name,
-        type: 'Number' as const,
-        default: name.length > 1 ? 7 : undefined,
-      })),
-    ],
-  });
-  server = createClient({ url: test.url, key: shop.secret });
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+await buildCollection(test.app, shop.project, {
+  name: 'notes',
+  fields: [
+    { name: 'of', type: 'String', required: true },
+    ...['a', 'b', 'defaulted'].map((name) => ({
+      name,
+      type: 'Number' as const,
+      default: name.length > 1 ? 7 : undefined,
+    })),
+  ],
 });
-afterAll(() => test.close());
+const server = createClient({ url: test.url, key: shop.secret });
 
 /** A client that goes offline, loses answers and is started again with what it had stored. */
 async function openDevice(of: string, random: Random) {

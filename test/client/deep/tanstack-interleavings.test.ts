@@ -1,30 +1,23 @@
 import { createCollection } from '@tanstack/db';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { bsvcCollectionOptions, newId } from '../../world/client-tanstack.js';
-import { type Client, createClient, type UntypedProject } from '../../world/client.js';
-import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
+import { createClient } from '../../world/client.js';
+import { buildCollection, buildProject } from '../../helpers/build-project.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openTestNetwork } from '../../helpers/offline-fetch.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openRandom, type Random } from '../../helpers/random.js';
 import { openSeed } from '../../helpers/seed.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const RUNS = 12;
 const STEPS = 60;
 const seed = openSeed('TanStack DB interleavings');
 
-let test: TestApp;
-let shop: TestProject;
-let server: Client<UntypedProject>;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  shop = await buildProject(test.app);
-  const fields = ['of', 'a', 'b'].map((name) => ({ name, type: 'Number' as const }));
-  await buildCollection(test.app, shop.project, { name: 'tasks', fields });
-  server = createClient({ url: test.url, key: shop.secret });
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const shop = await buildProject(test.app);
+const fields = ['of', 'a', 'b'].map((name) => ({ name, type: 'Number' as const }));
+await buildCollection(test.app, shop.project, { name: 'tasks', fields });
+const server = createClient({ url: test.url, key: shop.secret });
 
 async function openDevice(of: number, random: Random) {
   const network = openTestNetwork();

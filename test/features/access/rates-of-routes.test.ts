@@ -1,9 +1,9 @@
 import type { Context } from 'koa';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../../src/api.js';
 import { mountRoutes } from '../../../src/http/routes/mount-routes.js';
 import type { KeyPlace, RateClass, Route } from '../../../src/http/routes/route.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
 /** Thrown instead of counting, so that nothing of the route runs. */
 class Counted extends Error {
@@ -15,16 +15,10 @@ class Counted extends Error {
   }
 }
 
-let t: TestApp;
-let mounted: ReturnType<typeof mountRoutes>;
-
-beforeAll(async () => {
-  t = await openTestApp();
-  mounted = mountRoutes(t.app, ROUTE_LISTS, (_ctx, rate, keyIn) => {
-    throw new Counted(rate, keyIn);
-  });
+const t = await useTestApp();
+const mounted = mountRoutes(t.app, ROUTE_LISTS, (_ctx, rate, keyIn) => {
+  throw new Counted(rate, keyIn);
 });
-afterAll(() => t.close());
 
 /** How a request is counted; null where it is not. */
 async function countOf(method: string, path: string): Promise<Counted | null> {

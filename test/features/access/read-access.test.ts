@@ -1,18 +1,13 @@
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readAccess, readFilter } from '../../../src/features/access/access-rules.js';
 import type { Caller } from '../../../src/features/access/caller.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
-import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { buildCollection, buildProject } from '../../helpers/build-project.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
 
 const [ADA, BOB] = [new ObjectId().toHexString(), new ObjectId().toHexString()];
 type Bearer = Caller['bearer'];

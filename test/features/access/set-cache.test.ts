@@ -1,19 +1,13 @@
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
 import { findKept, readUserSet, setAge, type UserSet } from '../../../src/features/access/rules/access-sets.js';
 import { documentsName, type Collection } from '../../../src/features/collections/collection.js';
-import { buildCollection, buildProject, storedDocuments, type TestProject } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { buildCollection, buildProject, storedDocuments } from '../../helpers/build-project.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const owner = await buildProject(test.app);
 
 const members = (): Promise<Collection> => buildCollection(test.app, owner.project);
 const setOf = (collection: Collection, userId: string, filterText = 'all'): UserSet => ({

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { listActs, withAuditEntry } from '../../../src/features/audit/audit-log.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-beforeAll(async () => {
-  test = await openTestApp();
-});
-afterAll(() => test.close());
+const test = await useTestApp();
 
 async function record(input: Record<string, unknown>): Promise<Record<string, unknown>> {
   await withAuditEntry(test.app, { actor: 'ann', action: 'user create', input }, () => Promise.resolve());

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { parse, stringify } from 'yaml';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { presentFieldSpec } from '../../../cli/ask/field-spec.js';
 import { withParsedCollections } from '../../../cli/formats/read-declaration-file.js';
 import type { CollectionDeclaration } from '../../../src/features/collections/schema/collection-declaration.js';
@@ -17,13 +17,9 @@ import { planProjects, NO_SECRETS } from '../../../src/features/declaration/plan
 import { readProjectsFile, type ProjectDeclaration } from '../../../src/features/declaration/project-declaration.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { buildProject } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
 
 const NO_PRUNE = { prune: false };
 const CLAIMED = /^(email|password|emailverified)$/i;

@@ -9,19 +9,13 @@ import { suggestedIndexes, suggestIndex } from '../../../src/features/collection
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openTempDir } from '../../helpers/temp-dir.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-let posts: Collection;
-
-beforeAll(async () => {
-  test = await openTestApp({ constants: { readerThreads: 1 } });
-  owner = await buildProject(test.app);
-  posts = await buildCollection(test.app, owner.project, { name: 'posts', indexes: ['views'] });
-  const documents = Array.from({ length: 10_050 }, (_, n) => ({ status: 'live', views: n, kind: n % 50 }));
-  await placeDocuments(test.app, posts, documents);
-});
-afterAll(() => test.close());
+const test = await useTestApp({ constants: { readerThreads: 1 } });
+const owner = await buildProject(test.app);
+const posts = await buildCollection(test.app, owner.project, { name: 'posts', indexes: ['views'] });
+const documents = Array.from({ length: 10_050 }, (_, n) => ({ status: 'live', views: n, kind: n % 50 }));
+await placeDocuments(test.app, posts, documents);
 
 const get = (query: string) =>
   request(test.server).get(`/api/data/posts?${query}`).set('x-api-key', owner.secret).expect(200);

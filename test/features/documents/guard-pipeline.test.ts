@@ -44,20 +44,9 @@ const refusal = (...stages: unknown[]): { code: string; kind: string; message: s
 const OWN = { $match: { visibleIn: 'posts' } };
 /** What MongoDB does not move a filter across. */
 const BEHIND = { $limit: Number.MAX_SAFE_INTEGER };
-const THEIRS = { $match: { visibleIn: 'authors' } };
 const CLEAN = { $unset: '_bsvc' };
 
 describe('the start of a pipeline', () => {
-  it('is what the caller may see, then what the client chooses, then documents without the service’s notes', () => {
-    expect(guard({ $match: { title: 'a' } }, { $sort: { title: 1 } }, { $count: 'n' })).toEqual([
-      OWN,
-      { $match: { title: 'a' } },
-      { $sort: { title: 1 } },
-      CLEAN,
-      { $count: 'n' },
-    ]);
-  });
-
   it('keeps expressions, which can fail, behind the restriction, and conditions before them', () => {
     const $expr = { $divide: [1, '$n'] };
     expect(guard({ $match: { title: 'a', $expr } })).toEqual([
@@ -73,11 +62,6 @@ describe('the start of a pipeline', () => {
     );
     const unrestricted = { ...posts, isRestricted: false };
     expect(guardPipeline([{ $match: { $expr } }], unrestricted, find)).toEqual([OWN, { $match: { $expr } }, CLEAN]);
-  });
-
-  it('takes the notes away before anything that could read a whole document', () => {
-    const peek = { $match: { $expr: { $gt: [{ $size: { $objectToArray: '$$ROOT' } }, 1] } } };
-    expect(guard(peek)).toEqual([OWN, BEHIND, CLEAN, peek]);
   });
 
   it.each([[{ $search: { index: 'a', text: { query: 'b', path: 'title' } } }]])('comes after a leading %j', (lead) => {
@@ -97,56 +81,6 @@ describe('the start of a pipeline', () => {
 });
 
 describe('joins', () => {
-  it('gives a plain $lookup a pipeline that shows only what is visible', () => {
-    expect(guard({ $lookup: { from: 'authors', localField: 'name', foreignField: 'name', as: 'who' } })).toEqual([
-      OWN,
-      CLEAN,
-      {
-        $lookup: {
-          from: 'stored_authors',
-          localField: 'name',
-          foreignField: 'name',
-          as: 'who',
-          pipeline: [THEIRS, CLEAN],
-        },
-      },
-    ]);
-  });
-
-  it('restricts a $lookup with a pipeline, at every depth', () => {
-    const inner = { $lookup: { from: 'posts', let: { a: '$_id' }, pipeline: [{ $limit: 1 }], as: 'posts' } };
-    const [, , outer] = guard({ $lookup: { from: 'authors', pipeline: [inner], as: 'who' } });
-    expect(outer!.$lookup.pipeline).toEqual([
-      THEIRS,
-      CLEAN,
-      {
-        $lookup: { from: 'stored_posts', let: { a: '$_id' }, pipeline: [OWN, { $limit: 1 }, CLEAN], as: 'posts' },
-      },
-    ]);
-  });
-
-  it('lets a Ref meet the _id of a document, whichever side it is on', () => {
-    for (const join of [
-      { localField: 'author', foreignField: '_id' },
-      { localField: '_id', foreignField: 'author' },
-    ]) {
-      const stages = guard({ $lookup: { from: 'authors', ...join, as: 'who' } });
-      expect(stages.map((stage) => Object.keys(stage)[0])).toEqual(['$match', '$unset', '$set', '$lookup', '$unset']);
-      expect(stages[3]!.$lookup).toMatchObject({ localField: '_bsvc', foreignField: join.foreignField });
-    }
-  });
-
-  it.each([['authors'], [{ coll: 'authors' }], [{ coll: 'authors', pipeline: [] }]])(
-    'restricts $unionWith %j',
-    (given) => {
-      expect(guard({ $unionWith: given })).toEqual([
-        OWN,
-        CLEAN,
-        { $unionWith: { coll: 'stored_authors', pipeline: [THEIRS, CLEAN] } },
-      ]);
-    },
-  );
-
   it('restricts what $graphLookup walks through', () => {
     const graph = {
       from: 'authors',
@@ -159,11 +93,6 @@ describe('joins', () => {
     expect(first!.$graphLookup.from).toBe('stored_authors');
     expect(first!.$graphLookup.restrictSearchWithMatch).toEqual({ $and: [{ visibleIn: 'authors' }, { a: 1 }] });
     expect(second).toEqual({ $unset: 'chain._bsvc' });
-  });
-
-  it('restricts joins inside of $facet', () => {
-    const [, , facet] = guard({ $facet: { a: [{ $unionWith: 'authors' }] } });
-    expect(facet!.$facet.a).toEqual([{ $unionWith: { coll: 'stored_authors', pipeline: [THEIRS, CLEAN] } }]);
   });
 
   it('names every joined collection', () => {
@@ -480,6 +409,7 @@ describe('any pipeline whatsoever', () => {
         }
         accepted++;
         expect(guarded[0]).toEqual(OWN);
+        expect(guarded).toContainEqual(CLEAN);
         expectRestricted(guarded);
         const failing = guarded.findIndex(({ $match }) => JSON.stringify($match ?? '').includes('$expr'));
         if (failing >= 0) expect(guarded.slice(0, failing)).toContainEqual(BEHIND);
@@ -491,7 +421,10 @@ describe('any pipeline whatsoever', () => {
   });
 });
 
-/** Every place that names a stored collection begins with, or carries, the restriction of that collection. */
+/**
+ * Every place that names a stored collection begins with, or carries, the restriction of that collection, and takes the
+ * service's notes away.
+ */
 function expectRestricted(value: unknown): void {
   if (Array.isArray(value)) return value.forEach(expectRestricted);
   if (typeof value !== 'object' || value === null) return;
@@ -504,6 +437,7 @@ function expectRestricted(value: unknown): void {
       expect((entry.restrictSearchWithMatch as { $and: object[] }).$and[0]).toEqual(visible);
     } else {
       expect((entry.pipeline as object[])[0]).toEqual({ $match: visible });
+      expect(entry.pipeline).toContainEqual(CLEAN);
     }
   }
   Object.values(entry).forEach(expectRestricted);

@@ -1,41 +1,34 @@
 import { ObjectId, type Document } from 'bson';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
 import type { Bearer, Caller } from '../../../src/features/access/caller.js';
 import type { KeyType } from '../../../src/features/projects/project.js';
-import type { Collection } from '../../../src/features/collections/collection.js';
 import { documentStore } from '../../../src/features/documents/store/document-store.js';
 import { listDocuments } from '../../../src/features/documents/read/list-documents.js';
-import { buildCollection, buildProject, placeDocuments, type TestProject } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { buildCollection, buildProject, placeDocuments } from '../../helpers/build-project.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const DOCUMENTS = 2_000;
-let test: TestApp;
-let owner: TestProject;
-let collection: Collection;
 
-beforeAll(async () => {
-  test = await openTestApp();
-  owner = await buildProject(test.app);
-  collection = await buildCollection(test.app, owner.project, {
-    name: 'posts',
-    fields: [
-      { name: 'slug', type: 'String', unique: true },
-      { name: 'status', type: 'String' },
-      { name: 'views', type: 'Number' },
-    ],
-    rls: { mode: 'private', ownerField: 'userId' },
-    indexes: ['status', 'views', 'status,-views'],
-  });
-  const documents = Array.from({ length: DOCUMENTS }, (_, at) => ({
-    slug: `post-${at}`,
-    status: at % 20 === 0 ? 'draft' : 'live',
-    views: at,
-    userId: `user${at % 40}`,
-  }));
-  await placeDocuments(test.app, collection, documents);
+const test = await useTestApp();
+const owner = await buildProject(test.app);
+const collection = await buildCollection(test.app, owner.project, {
+  name: 'posts',
+  fields: [
+    { name: 'slug', type: 'String', unique: true },
+    { name: 'status', type: 'String' },
+    { name: 'views', type: 'Number' },
+  ],
+  rls: { mode: 'private', ownerField: 'userId' },
+  indexes: ['status', 'views', 'status,-views'],
 });
-afterAll(() => test.close());
+const documents = Array.from({ length: DOCUMENTS }, (_, at) => ({
+  slug: `post-${at}`,
+  status: at % 20 === 0 ? 'draft' : 'live',
+  views: at,
+  userId: `user${at % 40}`,
+}));
+await placeDocuments(test.app, collection, documents);
 
 interface Explained {
   index: string | undefined;

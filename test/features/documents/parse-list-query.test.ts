@@ -308,52 +308,16 @@ describe('hostile parameter names', () => {
 
 describe('sort', () => {
   it.each([
-    [
-      'title',
-      [
-        ['title', 1],
-        ['_id', 1],
-      ],
-    ],
-    [
-      '-title',
-      [
-        ['title', -1],
-        ['_id', -1],
-      ],
-    ],
-    [
-      'title:asc',
-      [
-        ['title', 1],
-        ['_id', 1],
-      ],
-    ],
-    [
-      'title:desc,views',
-      [
-        ['title', -1],
-        ['views', 1],
-        ['_id', 1],
-      ],
-    ],
-    [
-      '-views,_id',
-      [
-        ['views', -1],
-        ['_id', 1],
-      ],
-    ],
-    ['_id,title', [['_id', 1]]],
-    [
-      'meta.views',
-      [
-        ['meta.views', 1],
-        ['_id', 1],
-      ],
-    ],
-  ])('reads %s', (text, sort) => {
-    expect(parseListQuery(`sort=${text}`, posts).sort).toEqual(sort.map(([path, direction]) => ({ path, direction })));
+    ['title', { title: 1, _id: 1 }],
+    ['-title', { title: -1, _id: -1 }],
+    ['title:asc', { title: 1, _id: 1 }],
+    ['title:desc,views', { title: -1, views: 1, _id: 1 }],
+    ['-views,_id', { views: -1, _id: 1 }],
+    ['_id,title', { _id: 1 }],
+    ['meta.views', { 'meta.views': 1, _id: 1 }],
+  ])('reads %s', (text, order) => {
+    const sort = Object.entries(order).map(([path, direction]) => ({ path, direction }));
+    expect(parseListQuery(`sort=${text}`, posts).sort).toEqual(sort);
   });
 
   it.each([

@@ -1,26 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { setChanges } from '../../../src/features/changes/set-changes.js';
 import { Stream } from '../../../src/features/feed/streams/stream.js';
 import { rotateKey } from '../../../src/features/projects/manage-keys.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { openStreamClient, type StreamClient } from '../../helpers/event-stream.js';
 import { eventually } from '../../helpers/eventually.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const LOOK_MS = 500;
 const STREAMS = 25;
 
-let test: TestApp;
 /** What was answered, each until it has ended. */
 const responses = new Set<ServerResponse>();
 let clients: StreamClient[] = [];
 
-beforeAll(async () => {
-  test = await openTestApp();
-  test.server.on('request', (_request: IncomingMessage, response: ServerResponse) => {
-    responses.add(response);
-  });
+const test = await useTestApp();
+test.server.on('request', (_request: IncomingMessage, response: ServerResponse) => {
+  responses.add(response);
 });
 afterEach(async () => {
   for (const client of clients) client.close();
@@ -28,7 +25,6 @@ afterEach(async () => {
   vi.useRealTimers();
   vi.restoreAllMocks();
 });
-afterAll(() => test.close());
 
 /** How many streams by one key, all of them up to date, and looks that come when the test says so. */
 async function openStreams(owner: TestProject): Promise<void> {

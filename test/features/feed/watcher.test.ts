@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { operatorCaller } from '../../../src/features/access/operator-access.js';
 import type { LogPosition } from '../../../src/features/changes/change-log.js';
 import { setChanges } from '../../../src/features/changes/set-changes.js';
@@ -10,11 +10,9 @@ import { Watcher } from '../../../src/features/feed/streams/watcher.js';
 import { loadMatchers, type Matcher } from '../../../src/platform/database/database.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { buildCollection, buildProject, placeDocuments } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-beforeAll(async () => (test = await openTestApp()));
-afterAll(() => test.close());
+const test = await useTestApp();
 
 type Delivery = Parameters<Member['deliver']>[1];
 

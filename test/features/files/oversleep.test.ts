@@ -1,6 +1,5 @@
 import { PassThrough, Readable } from 'node:stream';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { App } from '../../../src/app.js';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { confirmFile } from '../../../src/features/files/uploads/confirm-upload.js';
 import { deleteFile, dropProjectFiles } from '../../../src/features/files/delete-file.js';
 import { type FileRecord, fileStore } from '../../../src/features/files/file.js';
@@ -10,24 +9,19 @@ import { discardUpload, uploadFile } from '../../../src/features/files/uploads/r
 import type { Project } from '../../../src/features/projects/project.js';
 import { buildProject } from '../../helpers/build-project.js';
 import { eventually } from '../../helpers/eventually.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { listStoredFiles } from '../../helpers/storage-client.js';
+import { useTestApp } from '../../helpers/use.js';
 import { sleepBefore } from './crashing-app.js';
 
 // Confirming is one step; settling a file has two: its bytes are removed, then they are given back.
 const CHARGE = 1;
 const GIVE_BACK = 2;
 
-let test: TestApp;
-let app: App;
 let project: Project;
 let file: FileRecord;
 
-beforeAll(async () => {
-  test = await openTestApp();
-  app = test.app;
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+const app = test.app;
 beforeEach(async () => {
   ({ project } = await buildProject(app));
   // A second file, so that the counter does not stand at zero.

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { App } from '../../../src/app.js';
 import { mailLogStore } from '../../../src/features/mail/mail-log.js';
 import { mailUsageStore } from '../../../src/features/mail/sending/mail-quota.js';
@@ -10,15 +10,11 @@ import { jobStore } from '../../../src/platform/jobs/job.js';
 import type { OutgoingMail, SendOutcome } from '../../../src/platform/mail-provider/mail-provider.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { slotsUsed } from '../../helpers/mail-quota.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
 let owner: TestProject;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_MAIL_FROM: 'service@example.test' } });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_MAIL_FROM: 'service@example.test' } });
 beforeEach(async () => {
   owner = await buildProject(test.app);
 });

@@ -1,5 +1,5 @@
 import { Webhook } from 'svix';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
 import { createBroadcast, sendBroadcast } from '../../../src/features/mail/audiences.js';
 import { deliverMail } from '../../../src/features/mail/sending/deliver-mail.job.js';
@@ -14,8 +14,8 @@ import type { Project } from '../../../src/features/projects/project.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject } from '../../helpers/build-project.js';
 import { slotsUsed } from '../../helpers/mail-quota.js';
-import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { startMailProviderDouble } from '../../helpers/mail-provider-double.js';
+import { use, useTestApp } from '../../helpers/use.js';
 import { Crash, crashAfter, sleepBefore } from '../files/crashing-app.js';
 
 const SECRET = `whsec_${Buffer.from('the secret of the service, 32 by').toString('base64')}`;
@@ -24,29 +24,20 @@ const TEN_MINUTES = 10 * 60_000;
 
 // Ids of logs carry the system's time, so this clock goes with it.
 const clock = { aheadMs: 0, now: () => Date.now() + clock.aheadMs };
-let test: TestApp;
-let app: App;
-let provider: MailProviderDouble;
 let project: Project;
 
-beforeAll(async () => {
-  provider = await startMailProviderDouble();
-  test = await openTestApp({
-    clock,
-    settings: {
-      RESEND_API_KEY: 're_platform',
-      RESEND_BASE_URL: provider.url,
-      BSVC_MAIL_FROM: 'a@b.co',
-      BSVC_MAIL_RATE: 'off',
-      PROVIDER_WEBHOOK_SECRET: SECRET,
-    },
-  });
-  app = test.app;
+const provider = use(await startMailProviderDouble());
+const test = await useTestApp({
+  clock,
+  settings: {
+    RESEND_API_KEY: 're_platform',
+    RESEND_BASE_URL: provider.url,
+    BSVC_MAIL_FROM: 'a@b.co',
+    BSVC_MAIL_RATE: 'off',
+    PROVIDER_WEBHOOK_SECRET: SECRET,
+  },
 });
-afterAll(async () => {
-  await test.close();
-  await provider.close();
-});
+const app = test.app;
 beforeEach(async () => {
   await drainJobs(app);
   provider.moods.length = 0;

@@ -1,6 +1,6 @@
 import request from 'supertest';
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.js';
 import { setTemplate } from '../../../src/features/mail/mail-template.js';
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
@@ -13,8 +13,8 @@ import { jobStore } from '../../../src/platform/jobs/job.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { slotsUsed } from '../../helpers/mail-quota.js';
-import { startMailProviderDouble, type MailProviderDouble, type Mood } from '../../helpers/mail-provider-double.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { startMailProviderDouble, type Mood } from '../../helpers/mail-provider-double.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -23,26 +23,18 @@ const PAUSES = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, H
 
 // Ids of mails carry the system's time, so this clock begins with it; then it stands until it is moved.
 const clock = { ms: Date.now(), now: () => clock.ms };
-let test: TestApp;
-let provider: MailProviderDouble;
 let owner: TestProject;
 
-beforeAll(async () => {
-  provider = await startMailProviderDouble();
-  test = await openTestApp({
-    clock,
-    settings: {
-      RESEND_API_KEY: 're_platform',
-      RESEND_BASE_URL: provider.url,
-      BSVC_MAIL_FROM: 'a@b.co',
-      BSVC_MAIL_RATE: '1000/1s',
-      BSVC_RATE_LIMIT: 'off',
-    },
-  });
-});
-afterAll(async () => {
-  await test.close();
-  await provider.close();
+const provider = use(await startMailProviderDouble());
+const test = await useTestApp({
+  clock,
+  settings: {
+    RESEND_API_KEY: 're_platform',
+    RESEND_BASE_URL: provider.url,
+    BSVC_MAIL_FROM: 'a@b.co',
+    BSVC_MAIL_RATE: '1000/1s',
+    BSVC_RATE_LIMIT: 'off',
+  },
 });
 beforeEach(async () => {
   provider.moods.length = 0;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { forgetMailsJob } from '../../../src/features/mail/forget-mails.js';
 import { mailLogStore, queuedLog } from '../../../src/features/mail/mail-log.js';
 import { readMailRequest } from '../../../src/features/mail/read-mail.js';
@@ -9,18 +9,14 @@ import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { slotsUsed } from '../../helpers/mail-quota.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const HOUR_MS = 3_600_000;
 // Ids of logs carry the system's time, so this clock goes with it.
 const clock = { aheadMs: 0, now: () => Date.now() + clock.aheadMs };
-let test: TestApp;
 let owner: TestProject;
 
-beforeAll(async () => {
-  test = await openTestApp({ clock, settings: { BSVC_KEEP: '10h' } });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ clock, settings: { BSVC_KEEP: '10h' } });
 beforeEach(async () => {
   await mailLogStore(test.app).deleteMany({});
   await test.app.db.collection('mail_outbox').deleteMany({});

@@ -1,30 +1,21 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { holdTurns } from '../../../src/features/mail/sending/provider-pace.js';
 import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../../src/worker.js';
-import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { buildProject } from '../../helpers/build-project.js';
 import { eventually } from '../../helpers/eventually.js';
 import { slotsUsed } from '../../helpers/mail-quota.js';
-import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { startMailProviderDouble } from '../../helpers/mail-provider-double.js';
+import { openTestApp } from '../../helpers/open-test-app.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let provider: MailProviderDouble;
-let owner: TestProject;
-
-beforeAll(async () => {
-  provider = await startMailProviderDouble();
-  test = await openTestApp({ settings: { RESEND_BASE_URL: provider.url, BSVC_MAIL_FROM: 'a@b.co' } });
-  owner = await buildProject(test.app);
-  owner.project = await setMailSettings(test.app, owner.project, { providerApiKey: 're_own' });
-});
-afterAll(async () => {
-  await test.close();
-  await provider.close();
-});
+const provider = use(await startMailProviderDouble());
+const test = await useTestApp({ settings: { RESEND_BASE_URL: provider.url, BSVC_MAIL_FROM: 'a@b.co' } });
+const owner = await buildProject(test.app);
+owner.project = await setMailSettings(test.app, owner.project, { providerApiKey: 're_own' });
 
 const call = (method: 'get' | 'post', path: string, body?: object) =>
   request(test.server)[method](`/api/mail${path}`).set('x-api-key', owner.secret).send(body);

@@ -1,11 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { holdTurns, rejectLongWait, waitForTurn } from '../../../src/features/mail/sending/provider-pace.js';
-import type { Project } from '../../../src/features/projects/project.js';
 import { sha256Hex } from '../../../src/platform/ids.js';
 import { buildProject } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const HOUR = 3_600_000;
 /** Of ten calls a second. */
@@ -13,15 +12,10 @@ const GAP = 100;
 
 // Stands until it is moved, so that bounds are exact.
 const clock = { ms: Date.now(), now: () => clock.ms };
-let test: TestApp;
-let project: Project;
 
-beforeAll(async () => {
-  test = await openTestApp({ clock, settings: { BSVC_MAIL_RATE: '10/1s' } });
-  const owner = await buildProject(test.app);
-  project = await setMailSettings(test.app, owner.project, { providerApiKey: 're_own' });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ clock, settings: { BSVC_MAIL_RATE: '10/1s' } });
+const owner = await buildProject(test.app);
+const project = await setMailSettings(test.app, owner.project, { providerApiKey: 're_own' });
 
 const pace = () => test.app.db.collection<{ _id: string; nextAt: Date }>('mail_pace');
 beforeEach(() => pace().deleteMany({}));

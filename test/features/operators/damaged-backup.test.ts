@@ -1,26 +1,19 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { backUp } from '../../../src/features/store-copies/back-up.js';
 import { verifyBackup } from '../../../src/features/store-copies/restore-backup.js';
 import { MIGRATIONS } from '../../../src/migrations/migrate.js';
 import { buildProject } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let whole: Buffer;
-let path: string;
-
-beforeAll(async () => {
-  test = await openTestApp();
-  await buildProject(test.app);
-  path = join(test.dataDir, 'a.backup');
-  const options = { stop: new AbortController().signal, onProgress: () => undefined };
-  await backUp(test.app, path, options);
-  whole = readFileSync(path);
-});
-afterAll(() => test.close());
+const test = await useTestApp();
+await buildProject(test.app);
+const path = join(test.dataDir, 'a.backup');
+const options = { stop: new AbortController().signal, onProgress: () => undefined };
+await backUp(test.app, path, options);
+const whole = readFileSync(path);
 
 const verify = () =>
   verifyBackup(

@@ -1,7 +1,7 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openApp } from '../../../src/app.js';
 import { readBearer } from '../../../src/features/access/read-bearer.js';
 import { signAccessToken } from '../../../src/features/access/sign-access-token.js';
@@ -13,13 +13,9 @@ import { openSecretBox } from '../../../src/platform/secrets/secret-box.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject } from '../../helpers/build-project.js';
 import { runBinary } from '../../helpers/run-binary.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_MAIL_FROM: 'a@b.co' } });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_MAIL_FROM: 'a@b.co' } });
 
 const readKeys = async (): Promise<string> => (await readFile(join(test.dataDir, 'secret.key'), 'utf8')).trim();
 

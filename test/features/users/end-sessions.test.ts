@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { openApp, type App } from '../../../src/app.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import { deleteUser } from '../../../src/features/users/accounts/delete-user.js';
@@ -14,23 +14,19 @@ import { requireUser } from '../../../src/features/users/user-store.js';
 import { openLogger } from '../../../src/platform/observe/logger.js';
 import { buildProject } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openUserClient, PASSWORD, type UserClient } from '../../helpers/user-client.js';
+import { useTestApp } from '../../helpers/use.js';
 import { Crash, crashAfter, sleepBefore } from '../files/crashing-app.js';
 
 const CLIENT = { ip: '203.0.113.9', userAgent: '' };
 const NEW_PASSWORD = 'another password';
 const clock = createFakeClock();
-let test: TestApp;
 let project: Project;
 let client: UserClient;
 let user: User;
 let refreshToken: string;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
 beforeEach(async () => {
   const owner = await buildProject(test.app);
   project = owner.project;

@@ -1,27 +1,23 @@
 import request from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../../src/api.js';
 import { MAX_MAILS_A_DAY, MAX_MAILS_AN_HOUR } from '../../../src/features/users/codes/mail-allowance.js';
 import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../../src/worker.js';
-import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { buildProject } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { openTestApp } from '../../helpers/open-test-app.js';
 import { openRandom } from '../../helpers/random.js';
 import { bearer, buildEmail, countMails, openUserClient, PASSWORD, readMailedCode } from '../../helpers/user-client.js';
+import { useTestApp } from '../../helpers/use.js';
 
 const HOUR_MS = 3_600_000;
 const STEPS = 220;
 
 const clock = createFakeClock();
-let test: TestApp;
-let owner: TestProject;
 
-beforeAll(async () => {
-  test = await openTestApp({ clock, settings: { BSVC_ACCESS_TOKEN_TTL: '30d' } });
-  owner = await buildProject(test.app);
-});
-afterAll(() => test.close());
+const test = await useTestApp({ clock, settings: { BSVC_ACCESS_TOKEN_TTL: '30d' } });
+const owner = await buildProject(test.app);
 
 /** Every route of end users that takes an address, with the body of its example. */
 const ROUTES = ROUTE_LISTS.flatMap(({ routes }) => routes)

@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { changeProject } from '../../../src/features/declaration/plan-projects.js';
 import { findPendingEmail, openCode } from '../../../src/features/users/codes/one-time-code.js';
 import { totpCode } from '../../../src/features/users/factors/totp.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
-import { countCommits, listenToCommands, type CommandLog } from '../../helpers/command-log.js';
+import { countCommits, listenToCommands } from '../../helpers/command-log.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openAuthenticator } from '../../helpers/soft-authenticator.js';
-import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '../../helpers/user-client.js';
+import { bearer, buildEmail, openUserClient, PASSWORD } from '../../helpers/user-client.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
 // What signing in costs the store (accounts.md 6), counted: a commit takes longer than all else of a sign-in together.
 
@@ -15,24 +15,14 @@ const STEP_MS = 30_000;
 const SITE = { rpId: 'shop.example', origin: 'https://app.shop.example' };
 const device = openAuthenticator(SITE.rpId, SITE.origin);
 const clock = createFakeClock();
-let test: TestApp;
-let shop: TestProject;
-let client: UserClient;
-let log: CommandLog;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-  const made = await buildProject(test.app);
-  const passkeys = { rpId: SITE.rpId, origins: [SITE.origin] };
-  const signIn = { codeLogin: 'existing', mfa: 'optional', passkeys } as const;
-  shop = { ...made, project: await changeProject(test.app, made.project, { signIn }) };
-  client = openUserClient(test, shop.publishable);
-  log = listenToCommands();
-});
-afterAll(async () => {
-  log.stop();
-  await test.close();
-});
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
+const made = await buildProject(test.app);
+const passkeys = { rpId: SITE.rpId, origins: [SITE.origin] };
+const signIn = { codeLogin: 'existing', mfa: 'optional', passkeys } as const;
+const shop: TestProject = { ...made, project: await changeProject(test.app, made.project, { signIn }) };
+const client = openUserClient(test, shop.publishable);
+const log = use(listenToCommands());
 
 interface Account {
   email: string;

@@ -1,36 +1,24 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { projectStore } from '../../../src/features/projects/project-store.js';
 import { openSecretBox } from '../../../src/platform/secrets/secret-box.js';
-import { buildProject, type TestProject } from '../../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { buildEmail, openUserClient, PASSWORD, type UserClient } from '../../helpers/user-client.js';
+import { buildProject } from '../../helpers/build-project.js';
+import { buildEmail, openUserClient, PASSWORD } from '../../helpers/user-client.js';
+import { useTestApp } from '../../helpers/use.js';
 import { CALLERS } from '../../../src/features/projects/project-store.js';
 import { TOKEN_KEYS } from '../../../src/features/projects/token-secret.js';
 
-let test: TestApp;
-let owner: TestProject;
-let client: UserClient;
-let email: string;
-let refreshToken: string;
-
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
-  owner = await buildProject(test.app);
-  client = openUserClient(test, owner.publishable);
-  email = buildEmail();
-  refreshToken = (await client.signUp({ email })).headers['x-refresh-token'] as string;
-  const context = `project:${owner.project._id.toHexString()}:token-secret`;
-  const encrypted = openSecretBox('a key that nobody here has').encrypt('secret', context);
-  await projectStore(test.app).updateOne(
-    { _id: owner.project._id },
-    { $set: { 'tokenSecrets.0.encrypted': encrypted } },
-  );
-  // The key's use is noted once a minute: before what the tests compare.
-  await test.app.backgroundTasks.idle();
-  test.app.cache.forgetAll(TOKEN_KEYS);
-  test.app.cache.forgetAll(CALLERS);
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' } });
+const owner = await buildProject(test.app);
+const client = openUserClient(test, owner.publishable);
+const email = buildEmail();
+const refreshToken = (await client.signUp({ email })).headers['x-refresh-token'] as string;
+const context = `project:${owner.project._id.toHexString()}:token-secret`;
+const encrypted = openSecretBox('a key that nobody here has').encrypt('secret', context);
+await projectStore(test.app).updateOne({ _id: owner.project._id }, { $set: { 'tokenSecrets.0.encrypted': encrypted } });
+// The key's use is noted once a minute: before what the tests compare.
+await test.app.backgroundTasks.idle();
+test.app.cache.forgetAll(TOKEN_KEYS);
+test.app.cache.forgetAll(CALLERS);
 
 /** Every stored document but the locks of sign-in, which count tries, when nothing is under way. */
 async function readStore(): Promise<Record<string, unknown[]>> {

@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
 import { deliveryStore, type Delivery } from '../../../src/features/webhooks/deliveries/delivery.js';
 import { payloadId, payloadStore, readPayload } from '../../../src/features/webhooks/deliveries/payload.js';
@@ -11,29 +11,20 @@ import { webhookStore, type Webhook } from '../../../src/features/webhooks/webho
 import { DAY_MS } from '../../../src/platform/time/clock.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../../helpers/build-webhook.js';
-import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.js';
+import { createFakeClock } from '../../helpers/fake-clock.js';
+import { openWebhookReceiver } from '../../helpers/webhook-receiver.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let clock: FakeClock;
-let receiver: WebhookReceiver;
 let owner: TestProject;
 let webhook: Webhook;
 
-beforeAll(async () => {
-  clock = createFakeClock();
-  const settings = {
-    BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
-    BSVC_RATE_LIMIT: 'off',
-  };
-  test = await openTestApp({ clock, settings, constants: { deliveriesMaxBytes: 100 * 1024 } });
-  receiver = await openWebhookReceiver();
-});
-afterAll(async () => {
-  await test.close();
-  await receiver.close();
-});
+const clock = createFakeClock();
+const settings = {
+  BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
+  BSVC_RATE_LIMIT: 'off',
+};
+const test = await useTestApp({ clock, settings, constants: { deliveriesMaxBytes: 100 * 1024 } });
+const receiver = use(await openWebhookReceiver());
 beforeEach(async () => {
   await deliveryStore(test.app).deleteMany({});
   await payloadStore(test.app).deleteMany({});

@@ -1,5 +1,5 @@
 import supertest from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { HIDDEN_FIELD } from '../../../src/features/collections/fields/field.js';
 import { documentStore } from '../../../src/features/documents/store/document-store.js';
 import { insertDocumentRecord } from '../../../src/features/documents/write/decide-insert.js';
@@ -12,26 +12,16 @@ import { sweepWebhooksJob } from '../../../src/features/webhooks/outbox/sweep-we
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { buildWebhook, listAllDeliveries, settleWebhooks } from '../../helpers/build-webhook.js';
-import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.js';
+import { createFakeClock } from '../../helpers/fake-clock.js';
+import { openWebhookReceiver } from '../../helpers/webhook-receiver.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let clock: FakeClock;
-let receiver: WebhookReceiver;
 let owner: TestProject;
 let posts: Collection;
 
-beforeAll(async () => {
-  clock = createFakeClock();
-  test = await openTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off' } });
-  receiver = await openWebhookReceiver();
-});
-
-afterAll(async () => {
-  await test.close();
-  await receiver.close();
-});
+const clock = createFakeClock();
+const test = await useTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off' } });
+const receiver = use(await openWebhookReceiver());
 
 beforeEach(async () => {
   await settleWebhooks(test.app);

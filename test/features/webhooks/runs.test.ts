@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import supertest from 'supertest';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { insertDocument } from '../../../src/features/documents/write/insert-document.js';
@@ -12,30 +12,21 @@ import { openCache } from '../../../src/platform/cache.js';
 import type { RunAgain } from '../../../src/platform/jobs/job.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../../helpers/build-webhook.js';
-import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.js';
+import { createFakeClock } from '../../helpers/fake-clock.js';
+import { openWebhookReceiver } from '../../helpers/webhook-receiver.js';
+import { use, useTestApp } from '../../helpers/use.js';
 import { Crash, crashAfter } from '../files/crashing-app.js';
 
 const SECOND = 1_000;
 
-let test: TestApp;
-let clock: FakeClock;
-let receiver: WebhookReceiver;
 let owner: TestProject;
 let posts: Collection;
 let webhook: Webhook;
 
-beforeAll(async () => {
-  clock = createFakeClock();
-  const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off' };
-  test = await openTestApp({ clock, settings });
-  receiver = await openWebhookReceiver();
-});
-afterAll(async () => {
-  await test.close();
-  await receiver.close();
-});
+const clock = createFakeClock();
+const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off' };
+const test = await useTestApp({ clock, settings });
+const receiver = use(await openWebhookReceiver());
 beforeEach(async () => {
   await deliveryStore(test.app).deleteMany({});
   owner = await buildProject(test.app);

@@ -1,23 +1,15 @@
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { handBackDelivery, noteAttempt } from '../../../src/features/webhooks/deliveries/claim-delivery.js';
 import { deliveryStore, type Delivery } from '../../../src/features/webhooks/deliveries/delivery.js';
 import { recordAttempt } from '../../../src/features/webhooks/deliveries/record-attempt.js';
-import type { Webhook } from '../../../src/features/webhooks/webhook-store.js';
-import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { buildProject } from '../../helpers/build-project.js';
 import { buildWebhook } from '../../helpers/build-webhook.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { useTestApp } from '../../helpers/use.js';
 
-let test: TestApp;
-let owner: TestProject;
-let webhook: Webhook;
-
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
-  owner = await buildProject(test.app);
-  ({ webhook } = await buildWebhook(test.app, owner.project, 'http://127.0.0.1:9/'));
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const owner = await buildProject(test.app);
+const { webhook } = await buildWebhook(test.app, owner.project, 'http://127.0.0.1:9/');
 
 async function place(): Promise<Delivery> {
   const now = new Date(test.app.clock.now());

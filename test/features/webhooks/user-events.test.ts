@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { changeCollection } from '../../../src/features/collections/change-collection.js';
 import { deleteUser } from '../../../src/features/users/accounts/delete-user.js';
 import { disableUser, enableUser } from '../../../src/features/users/accounts/change-user.js';
@@ -11,7 +11,6 @@ import { requireUser } from '../../../src/features/users/user-store.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../../helpers/build-webhook.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import {
   bearer,
   buildEmail,
@@ -20,24 +19,17 @@ import {
   readMailedCode,
   type UserClient,
 } from '../../helpers/user-client.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.js';
+import { openWebhookReceiver } from '../../helpers/webhook-receiver.js';
+import { use, useTestApp } from '../../helpers/use.js';
 import { Crash, crashAfter } from '../files/crashing-app.js';
 
 const clock = createFakeClock();
 const provider = { name: 'acme', issuer: 'https://acme.test' } as SocialProvider;
-let test: TestApp;
-let receiver: WebhookReceiver;
 let owner: TestProject;
 let client: UserClient;
 
-beforeAll(async () => {
-  test = await openTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_BCRYPT_COST: '4' } });
-  receiver = await openWebhookReceiver();
-});
-afterAll(async () => {
-  await test.close();
-  await receiver.close();
-});
+const test = await useTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_BCRYPT_COST: '4' } });
+const receiver = use(await openWebhookReceiver());
 beforeEach(async () => {
   await settleWebhooks(test.app);
   receiver.received = [];

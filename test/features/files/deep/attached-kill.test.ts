@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { ObjectId } from 'bson';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../../src/app.js';
 import type { Collection } from '../../../../src/features/collections/collection.js';
 import { deleteDocument, trashDocument } from '../../../../src/features/documents/write/trash-document.js';
@@ -15,25 +15,19 @@ import { openJobQueue } from '../../../../src/platform/jobs/job-queue.js';
 import { DAY_MS } from '../../../../src/platform/time/clock.js';
 import { drainJobs } from '../../../../src/worker.js';
 import { buildCollection, buildProject, storedDocuments } from '../../../helpers/build-project.js';
-import { createFakeClock, type FakeClock } from '../../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../../helpers/open-test-app.js';
+import { createFakeClock } from '../../../helpers/fake-clock.js';
 import { expectWholeFiles } from '../../../helpers/stored-files.js';
+import { useTestApp } from '../../../helpers/use.js';
 import { crashAfter, killAtEachChange, sleepBefore } from '../crashing-app.js';
 
 const TWO_HOURS = 2 * 60 * 60 * 1000;
 
-let test: TestApp;
-let app: App;
-let clock: FakeClock;
 let project: Project;
 let cards: Collection;
 
-beforeAll(async () => {
-  clock = createFakeClock();
-  test = await openTestApp({ clock });
-  app = test.app;
-});
-afterAll(() => test.close());
+const clock = createFakeClock();
+const test = await useTestApp({ clock });
+const app = test.app;
 beforeEach(() => begin());
 
 async function begin(): Promise<void> {

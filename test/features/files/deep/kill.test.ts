@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../../src/app.js';
 import { confirmFile, confirmUpload } from '../../../../src/features/files/uploads/confirm-upload.js';
 import { deleteAllFiles, deleteFile } from '../../../../src/features/files/delete-file.js';
@@ -17,25 +17,19 @@ import { recountStorage, usageStore } from '../../../../src/features/files/usage
 import type { Project } from '../../../../src/features/projects/project.js';
 import { updateProject } from '../../../../src/features/projects/update-project.js';
 import { buildProject } from '../../../helpers/build-project.js';
-import { createFakeClock, type FakeClock } from '../../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../../helpers/open-test-app.js';
+import { createFakeClock } from '../../../helpers/fake-clock.js';
 import { expectWholeFiles } from '../../../helpers/stored-files.js';
 import { crashAfter, killAtEachChange } from '../crashing-app.js';
+import { useTestApp } from '../../../helpers/use.js';
 
 const TWO_HOURS = 2 * 60 * 60 * 1000;
 const TWO_DAYS = 48 * 60 * 60 * 1000;
 
-let test: TestApp;
-let app: App;
-let clock: FakeClock;
 let project: Project;
 
-beforeAll(async () => {
-  clock = createFakeClock();
-  test = await openTestApp({ clock });
-  app = test.app;
-});
-afterAll(() => test.close());
+const clock = createFakeClock();
+const test = await useTestApp({ clock });
+const app = test.app;
 beforeEach(async () => {
   ({ project } = await buildProject(app));
 });

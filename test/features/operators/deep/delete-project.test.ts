@@ -1,5 +1,5 @@
 import supertest from 'supertest';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openApp, type App } from '../../../../src/app.js';
 import { documentsName } from '../../../../src/features/collections/collection.js';
 import { dropCollection } from '../../../../src/features/collections/drop-collection.js';
@@ -11,26 +11,20 @@ import { createApi } from '../../../../src/api.js';
 import { drainJobs } from '../../../../src/worker.js';
 import { buildCollection, buildProject, type TestProject } from '../../../helpers/build-project.js';
 import { buildWebhook } from '../../../helpers/build-webhook.js';
-import { createFakeClock, type FakeClock } from '../../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../../helpers/open-test-app.js';
+import { createFakeClock } from '../../../helpers/fake-clock.js';
+import { useTestApp } from '../../../helpers/use.js';
 import type { CacheRegion } from '../../../../src/platform/cache.js';
 
-let test: TestApp;
-let clock: FakeClock;
-
-beforeAll(async () => {
-  clock = createFakeClock();
-  test = await openTestApp({
-    clock,
-    settings: {
-      BSVC_MAIL_FROM: 'a@b.co',
-      BSVC_BCRYPT_COST: '4',
-      BSVC_RATE_LIMIT: 'off',
-      BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
-    },
-  });
+const clock = createFakeClock();
+const test = await useTestApp({
+  clock,
+  settings: {
+    BSVC_MAIL_FROM: 'a@b.co',
+    BSVC_BCRYPT_COST: '4',
+    BSVC_RATE_LIMIT: 'off',
+    BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
+  },
 });
-afterAll(() => test.close());
 
 const send = (path: string, key: string) => supertest(test.server).post(path).set('x-api-key', key);
 

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../../../src/api.js';
 import { describeCollections } from '../../../../src/features/project-types/described-project.js';
 import { buildProjectDocument } from '../../../../src/features/project-types/project-document.js';
@@ -17,14 +17,9 @@ import { openTempDir } from '../../../helpers/temp-dir.js';
 
 const described = (isPublic = false) => describeCollections('shop', estateCollections(), { isPublic });
 
-let document: ApiDocument;
+const document = await buildProjectDocument(ROUTE_LISTS, described());
 /** As it is answered over HTTP. */
-let short: ApiDocument;
-
-beforeAll(async () => {
-  document = await buildProjectDocument(ROUTE_LISTS, described());
-  short = JSON.parse(await writeProjectFile('openapi.json', ROUTE_LISTS, described(), null, {})) as ApiDocument;
-});
+const short = JSON.parse(await writeProjectFile('openapi.json', ROUTE_LISTS, described(), null, {})) as ApiDocument;
 
 function sourceOf(which: string): ApiDocument {
   if (which === 'of the service') return buildApiDocument(ROUTE_LISTS, '1.0.0');

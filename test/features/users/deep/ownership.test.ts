@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../../src/app.js';
 import type { Project } from '../../../../src/features/projects/project.js';
 import { changeUser } from '../../../../src/features/users/accounts/change-user.js';
@@ -24,23 +24,19 @@ import type { User } from '../../../../src/features/users/user.js';
 import { drainJobs } from '../../../../src/worker.js';
 import { buildProject } from '../../../helpers/build-project.js';
 import { createFakeClock } from '../../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../../helpers/open-test-app.js';
 import { buildEmail, openUserClient, readMailedCode, type UserClient } from '../../../helpers/user-client.js';
+import { useTestApp } from '../../../helpers/use.js';
 import { Crash, crashAfter } from '../../files/crashing-app.js';
 import { CUTOFFS } from '../../../../src/features/access/token-cutoff.js';
 
 const CLIENT = { ip: '203.0.113.9', userAgent: '' };
 const provider = { name: 'acme', issuer: 'https://acme.test' } as SocialProvider;
 const clock = createFakeClock();
-let test: TestApp;
 let project: Project;
 let client: UserClient;
 let people = 0;
 
-beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
-});
-afterAll(() => test.close());
+const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
 beforeEach(async () => {
   const owner = await buildProject(test.app);
   project = owner.project;

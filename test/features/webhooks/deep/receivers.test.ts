@@ -88,87 +88,42 @@ interface Case {
   error?: RegExp;
 }
 
+/** One that is tried by the whole schedule, in vain. */
+const failing = (receiver: string, status: number | null, answer: Case['answer'], error?: RegExp): Case => ({
+  ...{ receiver, answer, state: 'failed', pauses: SCHEDULE, status, ...(error && { error }) },
+});
+const NEVER_WHOLE = /no complete answer in time/;
+const drip = (r: ServerResponse): void => {
+  r.writeHead(200);
+  const drops = setInterval(() => r.write('.'), 20);
+  r.on('close', () => clearInterval(drops));
+};
+const pourForEver = (r: ServerResponse): void => {
+  r.writeHead(200);
+  const chunk = Buffer.alloc(16 * 1024, 'x');
+  const pour = (): void => {
+    while (!r.destroyed && r.write(chunk));
+    r.once('drain', pour);
+  };
+  pour();
+};
+
 const CASES: Case[] = [
   { receiver: '200', answer: (r) => void r.writeHead(200).end('thanks'), state: 'delivered', pauses: [], status: 200 },
   { receiver: '204', answer: (r) => void r.writeHead(204).end(), state: 'delivered', pauses: [], status: 204 },
-  {
-    receiver: '301 to a good address',
-    answer: (r) => void r.writeHead(301, { location: receiver.url }).end(),
-    state: 'failed',
-    pauses: SCHEDULE,
-    status: 301,
-    error: /answered 301/,
-  },
-  {
-    receiver: '300',
-    answer: (r) => void r.writeHead(300).end(),
-    state: 'failed',
-    pauses: SCHEDULE,
-    status: 300,
-    error: /answered 300/,
-  },
-  {
-    receiver: '400',
-    answer: (r) => void r.writeHead(400).end('bad'),
-    state: 'failed',
-    pauses: SCHEDULE,
-    status: 400,
-    error: /answered 400/,
-  },
+  { receiver: 'a 200 with an endless body', answer: pourForEver, state: 'delivered', pauses: [], status: 200 },
   { receiver: '410', answer: (r) => void r.writeHead(410).end(), state: 'failed', pauses: [], status: 410 },
+  failing('300', 300, (r) => void r.writeHead(300).end(), /answered 300/),
+  failing('301 to a good address', 301, (r) => void r.writeHead(301, { location: receiver.url }).end(), /answered 301/),
+  failing('400', 400, (r) => void r.writeHead(400).end('bad'), /answered 400/),
+  failing('500', 500, (r) => void r.writeHead(500).end()),
   {
-    receiver: '429 that asks for two minutes',
-    answer: (r) => void r.writeHead(429, { 'retry-after': '120' }).end(),
-    state: 'failed',
+    ...failing('429 that asks for two minutes', 429, (r) => void r.writeHead(429, { 'retry-after': '120' }).end()),
     pauses: [2 * MINUTE, 2 * MINUTE, ...SCHEDULE.slice(2)],
-    status: 429,
   },
-  { receiver: '500', answer: (r) => void r.writeHead(500).end(), state: 'failed', pauses: SCHEDULE, status: 500 },
-  {
-    receiver: 'one that never answers',
-    answer: () => undefined,
-    hangs: true,
-    state: 'failed',
-    pauses: SCHEDULE,
-    status: null,
-    error: /no complete answer in time/,
-  },
-  {
-    receiver: 'a 200 that drips for ever',
-    answer: (r) => {
-      r.writeHead(200);
-      const drip = setInterval(() => r.write('.'), 20);
-      r.on('close', () => clearInterval(drip));
-    },
-    hangs: true,
-    state: 'failed',
-    pauses: SCHEDULE,
-    status: null,
-    error: /no complete answer in time/,
-  },
-  {
-    receiver: 'a 200 with an endless body',
-    answer: (r) => {
-      r.writeHead(200);
-      const chunk = Buffer.alloc(16 * 1024, 'x');
-      const pour = (): void => {
-        while (!r.destroyed && r.write(chunk));
-        r.once('drain', pour);
-      };
-      pour();
-    },
-    state: 'delivered',
-    pauses: [],
-    status: 200,
-  },
-  {
-    receiver: 'one that resets the connection',
-    answer: (r) => r.socket?.resetAndDestroy(),
-    state: 'failed',
-    pauses: SCHEDULE,
-    status: null,
-    error: /connection failed/,
-  },
+  { ...failing('one that never answers', null, () => undefined, NEVER_WHOLE), hangs: true },
+  { ...failing('a 200 that drips for ever', null, drip, NEVER_WHOLE), hangs: true },
+  failing('one that resets the connection', null, (r) => r.socket?.resetAndDestroy(), /connection failed/),
 ];
 
 describe('a delivery', () => {
