@@ -7,7 +7,7 @@ const PER_SECOND = 100;
 const WRITES = 1_000;
 const WRITERS = 16;
 
-/** Milliseconds from commit to client in the median, of followers each of its own window, while others write steadily. */
+/** Milliseconds from commit to client in the median: followers, each of a window of its own, while others write. */
 export function measureDelay(): Promise<number> {
   return withFeedService(FOLLOWERS, async ({ secret, start }) => {
     const { url } = (await start()).ready;
