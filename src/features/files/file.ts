@@ -83,14 +83,13 @@ export interface FileDocument {
   id: ObjectId;
   /**
    * When it was stored: one that comes later under the same id is another one, to which the file does not belong.
-   * Absent from records of earlier versions, whose files belong to whatever has the id.
    */
-  since?: Date | null;
+  since: Date | null;
 }
 
 /** True if a document that was stored at that moment is the one whose file it is. */
 export function isSince({ since }: FileDocument, createdAt: Date | null | undefined): boolean {
-  return since === undefined || (createdAt?.getTime() ?? null) === (since?.getTime() ?? null);
+  return (createdAt?.getTime() ?? null) === (since?.getTime() ?? null);
 }
 
 /** Readers of a file: anyone with its URL, readers of its document with a link, or only secret keys. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type Collection, defaultUsersCollection, documentsName, parseFieldSpec } from '../../world/collections.js';
 import { removeAttachedJob, sweepAttachedJob, REMOVE_ATTACHED } from '../../world/jobs.js';
 import { measureStorage, setBucket } from '../../world/projects.js';
-import { fileStore, jobStore } from '../../world/stored.js';
+import { jobStore } from '../../world/stored.js';
 import { signAccessToken } from '../../world/users.js';
 import { buildCollection, buildProject, storedDocuments } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
@@ -274,17 +274,6 @@ describe('a file that belongs to a document', () => {
     expect((await fetch(url)).status).toBe(404);
     expect((await link(as(people.cleo), own)).status).toBe(200);
     expect((await kept()).filter((name) => name.includes(id)).map((name) => name.endsWith(own))).toEqual([true]);
-  });
-
-  it('stays with its document where an earlier version has not noted which one that was', async () => {
-    const id = await addBoard();
-    const path = (await attach(as(people.ada), id)).body.path!;
-    const before = await fileStore(test.app).updateOne({ path }, { $unset: { 'attachedTo.since': 1 } });
-    expect(before.modifiedCount).toBe(1);
-    await sweepAttachedJob.run(test.app, {}, job);
-    expect((await link(as(people.ada), path)).status).toBe(200);
-    expect((await kept()).some((name) => name.endsWith(path))).toBe(true);
-    expect((await send(as(people.ada), 'DELETE', 'storage/file', { path })).status).toBe(200);
   });
 
   it('is found by the sweep, however its document went', async () => {

@@ -1,8 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { CLOCK_DOUBT_MS } from '../../../platform/time/clock.js';
-import { jobStore, type JobDefinition } from '../../../platform/jobs/job.js';
-import { deliverMail } from './deliver-mail.job.js';
+import type { JobDefinition } from '../../../platform/jobs/job.js';
 import { closeMail, mailLogStore } from '../mail-log.js';
 import { refundMailQuota, mailUsageStore } from './mail-quota.js';
 import { enqueueMail } from './send-mail.js';
@@ -26,7 +25,6 @@ export const sweepMail: JobDefinition<App> = {
       { projection: { projectId: 1 } },
     );
     for await (const log of stranded) await enqueueMail(app, log);
-    await namePartyless(app);
     for await (const usage of mailUsageStore(app).find({ 'open.0': { $exists: true } })) {
       for (const id of usage.open) {
         if (id.getTimestamp() < before || id.getTimestamp() > doubted) {
@@ -36,14 +34,6 @@ export const sweepMail: JobDefinition<App> = {
     }
   },
 };
-
-/** Jobs that a process of an older version enqueued name no project; without one they would have no turn. */
-async function namePartyless(app: App): Promise<void> {
-  await jobStore(app).updateMany(
-    { pool: deliverMail.name, state: 'queued', party: { $exists: false } },
-    { $set: { party: 'unknown' } },
-  );
-}
 
 async function reconcileReservation(app: App, projectId: ObjectId, id: ObjectId): Promise<void> {
   const log = await mailLogStore(app).findOne({ _id: id });

@@ -38,7 +38,7 @@ export interface Delivery {
    */
   lane: string;
   seq: number;
-  /** What a test event sends, or a delivery of an earlier version; others send the payload of their event. */
+  /** What a test event sends; others send the payload of their event. */
   body?: string;
   /** Its part of the bytes of the payload, which the event's webhooks share. */
   bodyBytes?: number;
