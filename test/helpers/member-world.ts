@@ -4,7 +4,7 @@ import { addCollection } from '../../src/features/collections/add-collection.js'
 import type { Collection } from '../../src/features/collections/collection.js';
 import type { StoredDocument } from '../../src/features/documents/store/document.js';
 import { changeDocumentRecord, removeDocumentRecord } from '../../src/features/documents/store/document-store.js';
-import { insertDocumentRecord } from '../../src/features/documents/write/decide-insert.js';
+import { insertDocumentRecord } from '../../src/features/documents/write/insert-document.js';
 import { buildProject, storedDocuments, type TestProject } from './build-project.js';
 import type { TestApp } from './open-test-app.js';
 import type { Random } from './random.js';

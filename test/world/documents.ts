@@ -13,8 +13,8 @@ export { exportDocuments } from '../../src/features/documents/read/export-docume
 export { getDocument } from '../../src/features/documents/read/get-document.js';
 export { insertDocument } from '../../src/features/documents/write/insert-document.js';
 export { updateDocument } from '../../src/features/documents/write/update-document.js';
-export { trashDocument, deleteDocument } from '../../src/features/documents/write/trash-document.js';
-export { recoverDocument } from '../../src/features/documents/write/recover-document.js';
+export { trashDocument, deleteDocument } from '../../src/features/documents/write/change-state.js';
+export { recoverDocument } from '../../src/features/documents/write/change-state.js';
 export { requireWriteTarget, type WriteTarget } from '../../src/features/documents/write/write-target.js';
 export { type StoredDocument, visibleDocuments } from '../../src/features/documents/store/document.js';
 export { userCaller, operatorCaller } from '../../src/features/access/operator-access.js';

@@ -6,7 +6,7 @@ export {
   changeDocumentRecord,
   removeDocumentRecord,
 } from '../../src/features/documents/store/document-store.js';
-export { insertDocumentRecord } from '../../src/features/documents/write/decide-insert.js';
+export { insertDocumentRecord } from '../../src/features/documents/write/insert-document.js';
 export { sessionStore, SESSIONS } from '../../src/features/users/sessions/session.js';
 export { fileStore, filesOf } from '../../src/features/files/file.js';
 export { projectStore } from '../../src/features/projects/project-store.js';
@@ -33,5 +33,5 @@ export {
   reserveMailQuota,
 } from '../../src/features/mail/sending/mail-quota.js';
 export { withEvent } from '../../src/features/webhooks/outbox/outbox-field.js';
-export { queueEvents } from '../../src/features/webhooks/outbox/queue-events.js';
+export { isHeard, newEvent } from '../../src/features/webhooks/outbox/queue-events.js';
 export { payloadStore } from '../../src/features/webhooks/deliveries/payload.js';

@@ -7,7 +7,7 @@ import type { Collection } from '../../../src/features/collections/collection.js
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { rowReader, type Head } from '../../../src/exchange/csv-row.js';
 import { readExtendedDocument, type Note } from '../../../src/features/documents/bulk/extended-json.js';
-import { ImportNotes } from '../../../src/features/documents/bulk/import-notes.js';
+import { ImportNotes } from '../../../src/features/documents/bulk/imported-document.js';
 import { importDocuments } from '../../../src/features/documents/bulk/import-documents.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import { chooseProject } from '../../ask/choose-project.js';

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { rowReader } from '../../../src/exchange/csv-row.js';
 import { importDocuments } from '../../../src/features/documents/bulk/import-documents.js';
-import { ImportNotes } from '../../../src/features/documents/bulk/import-notes.js';
+import { ImportNotes } from '../../../src/features/documents/bulk/imported-document.js';
 import type { ImportOutcome } from '../../../src/features/documents/bulk/upsert-documents.js';
 import { chooseCollection } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';

@@ -22,8 +22,7 @@ import {
 import { readIfMatch } from '../../../src/features/documents/write/if-match.js';
 import { updateDocument } from '../../../src/features/documents/write/update-document.js';
 import { filterOption } from '../../ask/options.js';
-import { recoverDocument } from '../../../src/features/documents/write/recover-document.js';
-import { trashDocument } from '../../../src/features/documents/write/trash-document.js';
+import { recoverDocument, trashDocument } from '../../../src/features/documents/write/change-state.js';
 import { readOperations } from '../../../src/features/documents/batch/batch-routes.js';
 import { runBatch, tryBatch } from '../../../src/features/documents/batch/run-batch.js';
 

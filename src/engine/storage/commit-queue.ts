@@ -9,19 +9,20 @@ const TRANSACTION_PUTS = 1024;
 /** The same where the disk is nearly full, so that each needs little room at once. */
 const TIGHT_TRANSACTION_PUTS = 64;
 
-interface WriteJob {
-  run(): unknown;
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
+/** A piece of work; how it went is told when the commit that it made, or met, is safe. */
+class WriteJob {
   /** Set when it failed a transaction together with others: it gets one of its own. */
-  isAlone: boolean;
-}
+  isAlone = false;
+  isRefused = false;
+  /** What it came to, or the error with which it was refused. */
+  result: unknown = undefined;
+  commit = -1;
 
-/** A job that was run: how it went is told when the commit that it made, or met, is safe. */
-interface Outcome {
-  readonly job: WriteJob;
-  readonly tell: () => void;
-  readonly commit: number;
+  constructor(
+    readonly run: () => unknown,
+    readonly resolve: (value: unknown) => void,
+    readonly reject: (error: unknown) => void,
+  ) {}
 }
 
 /** Hooks around the jobs of a write transaction, inside of it. */
@@ -39,7 +40,7 @@ export interface TransactionHooks {
 export class CommitQueue {
   private readonly waiting: WriteJob[] = [];
   /** Committed, or found to be so, and not yet known to be safe; the oldest first. */
-  private readonly unsafe: Outcome[] = [];
+  private readonly unsafe: WriteJob[] = [];
   private working: Promise<void> | null = null;
   /** The last commit that this process has made. */
   private last = -1;
@@ -65,7 +66,7 @@ export class CommitQueue {
   write<T>(job: () => T): Promise<T> {
     if (this.closed) return Promise.reject(new Error('the engine is closed'));
     return new Promise<T>((resolve, reject) => {
-      this.waiting.push({ run: job, resolve: resolve, reject, isAlone: false });
+      this.waiting.push(new WriteJob(job, resolve as (value: unknown) => void, reject));
       this.working ??= this.work();
     });
   }
@@ -139,25 +140,31 @@ export class CommitQueue {
   /** Commits some of what waits. False, with nothing done: the disk may not have the commit before. */
   private commit(): boolean {
     const jobs: WriteJob[] = [];
-    const outcomes: (() => void)[] = [];
     try {
       const last = this.transaction(() => {
         do {
           const job = this.waiting.shift()!;
           jobs.push(job);
-          outcomes.push(this.attempt(job));
+          this.attempt(job);
           if (job.isAlone) return;
         } while (this.waiting[0]?.isAlone === false && !this.expired());
       });
       if (last === null) return false;
       this.last = last;
-      for (const [n, job] of jobs.entries()) this.unsafe.push({ job, tell: outcomes[n]!, commit: last });
+      for (const job of jobs) {
+        job.commit = last;
+        this.unsafe.push(job);
+      }
     } catch (error) {
       this.hooks.aborted();
-      // One job's failure undid a shared transaction: each gets its own, so that only the faulty one fails.
-      if (jobs.length > 1) this.waiting.unshift(...jobs.map((job) => ({ ...job, isAlone: true })));
-      // A transaction that cannot even begin cannot for those that wait either: they must not wait for ever.
-      else this.refuse(jobs.length === 0 ? this.waiting.splice(0) : jobs, error);
+      if (jobs.length > 1) {
+        // One job's failure undid a shared transaction: each gets its own, so that only the faulty one fails.
+        for (const job of jobs) job.isAlone = true;
+        this.waiting.unshift(...jobs);
+      } else {
+        // A transaction that cannot even begin cannot for those that wait either: they must not wait for ever.
+        this.refuse(jobs.length === 0 ? this.waiting.splice(0) : jobs, error);
+      }
     }
     return true;
   }
@@ -165,11 +172,14 @@ export class CommitQueue {
   private tellSafe(): void {
     const { safe } = this.environment.commits;
     const next = this.unsafe.findIndex(({ commit }) => commit > safe);
-    for (const { tell } of this.unsafe.splice(0, next < 0 ? Infinity : next)) tell();
+    for (const job of this.unsafe.splice(0, next < 0 ? Infinity : next)) {
+      if (job.isRefused) this.refuse([job], job.result);
+      else job.resolve(job.result);
+    }
   }
 
   private fail(error: unknown): void {
-    this.refuse([...this.unsafe.splice(0).map(({ job }) => job), ...this.waiting.splice(0)], error);
+    this.refuse([...this.unsafe.splice(0), ...this.waiting.splice(0)], error);
   }
 
   private refuse(jobs: readonly WriteJob[], error: unknown): void {
@@ -192,19 +202,16 @@ export class CommitQueue {
     }
   }
 
-  private attempt(job: WriteJob): () => void {
+  private attempt(job: WriteJob): void {
     const before = this.size.entries;
+    job.isRefused = false;
     try {
-      const value = job.run();
-      return () => {
-        job.resolve(value);
-      };
+      job.result = job.run();
     } catch (error) {
       // What others have written in this transaction is undone with it: each of them gets one of its own.
       if (this.size.entries !== before || failsTransaction(error)) throw error;
-      return () => {
-        job.reject(translateStorageError(error, this.environment.path));
-      };
+      job.isRefused = true;
+      job.result = error;
     }
   }
 }

@@ -9,7 +9,7 @@ import { admitsAnyone, admitsNobody, documentPaths, type Rule } from '../collect
 import { USERS } from '../collections/users-collection.js';
 import type { Caller } from './caller.js';
 import { peekAttributes, readAttributes } from './rules/caller-attributes.js';
-import { answerQuestions, openWriterSets, type AskSet, type SetAnswers } from './rules/access-sets.js';
+import { answerQuestions, openWriterSets, type AskSet, type SetAnswers, type WriterSets } from './rules/access-sets.js';
 import {
   admitsNothing,
   compileRule,
@@ -293,8 +293,7 @@ export interface EndWriter extends Referrer {
   hasSets: boolean;
   /** Whether the rule admits a document at hand, where `ask` answers what it asks of the writer's sets. */
   admits: (name: RuleName, document: Document, ask: AskSet) => boolean;
-  /** What answers that inside of a write. */
-  openSets: () => Promise<(exists: Exists) => AskSet>;
+  openSets: () => WriterSets | Promise<WriterSets>;
 }
 
 /** The writer of a document; null = the project itself with its secret key, which stands above all rules. */
@@ -320,7 +319,7 @@ export async function requireWriter(app: App, collection: Collection, caller: Ca
   const ofFields = fields.flatMap(({ read, write }) => [read, write]);
   if (caller.bearer.state === 'invalid' && ofFields.some(({ asksCaller }) => asksCaller)) requireUserId(caller);
   const names = new Set([...all, ...ofFields].flatMap((rule) => rule.attributes));
-  const [attributes, openMatcher] = [await readAttributes(app, caller, [...names]), await loadMatchers()];
+  const attributes = await readAttributes(app, caller, [...names]);
   const { bearer } = caller;
   const sets = [...all, ...fields.map(({ write }) => write)].flatMap((rule) => rule.sets);
   const compiled = new Map<Rule, CompiledRule>();
@@ -330,7 +329,7 @@ export async function requireWriter(app: App, collection: Collection, caller: Ca
     network: caller.network ?? '',
     ownerField: rls?.ownerField ?? null,
     requireKnown: (name) => requireKnown(rules[name], caller),
-    fields: fieldAccessOf(fields, attributes, openMatcher),
+    fields: fields.length > 0 ? fieldAccessOf(fields, attributes, await loadMatchers()) : null,
     hasSets: sets.length > 0,
     openSets: () => openWriterSets(app, caller, attributes, sets),
     admits(name, document, ask) {

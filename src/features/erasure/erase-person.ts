@@ -8,7 +8,7 @@ import type { Field } from '../collections/fields/field.js';
 import { USERS } from '../collections/users-collection.js';
 import { visibleDocuments } from '../documents/store/document.js';
 import { documentStore } from '../documents/store/document-store.js';
-import { deleteDocument } from '../documents/write/trash-document.js';
+import { deleteDocument } from '../documents/write/change-state.js';
 import { deleteFile } from '../files/delete-file.js';
 import { fileStore } from '../files/file.js';
 import { mailLogStore } from '../mail/mail-log.js';

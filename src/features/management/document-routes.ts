@@ -46,8 +46,7 @@ import { wrapReply, type EncodedReply } from '../documents/reply/encoded-reply.j
 import { DOCUMENT, SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
 import { ETAG } from '../documents/reply/with-tag.js';
 import { DELETE_DOCUMENT, INSERT_DOCUMENT, RECOVER_DOCUMENT, UPDATE_DOCUMENT } from '../documents/write-routes.js';
-import { recoverDocument } from '../documents/write/recover-document.js';
-import { trashDocument } from '../documents/write/trash-document.js';
+import { recoverDocument, trashDocument } from '../documents/write/change-state.js';
 import { requireWriteTarget, type WriteTarget } from '../documents/write/write-target.js';
 import { listAttached, MAX_ATTACHED } from '../files/attached/list-attached.js';
 import { FILE_FIELDS } from './file-routes.js';

@@ -32,7 +32,8 @@ const SMALL_CHANGE_BYTES = 1024;
 const CORRECTIONS = 1.05;
 const KEPT = 1.1;
 
-const rooms = new WeakMap<App['db'], Map<string, Promise<Room>>>();
+/** By project; a promise while it is measured. */
+const rooms = new WeakMap<App['db'], Map<string, Room | Promise<Room>>>();
 
 /**
  * What a write adds: new documents, the values that a stored one is given, or a record that the service keeps, by its
@@ -46,25 +47,40 @@ export type AddedBytes =
  * user on whose behalf `app` acts; small changes find a
  * little more room, so that what is stored can be marked and corrected, and so do kept records, so that users of a full
  * project can sign in. Processes measure by themselves, every two seconds or 512 KiB of their own, so together they may
- * store up to that much more each.
+ * store up to that much more each. A promise only when it takes time.
  */
-export async function requireRoomFor(app: App, projectId: ObjectId, added: Exclude<AddedBytes, null>): Promise<void> {
-  const room = await findRoom(app, projectId);
-  if (room.limit === null) return;
+export function requireRoomFor(app: App, projectId: ObjectId, added: Exclude<AddedBytes, null>): Promise<void> | null {
+  const room = peekRoom(app, projectId);
+  return room ? takeRoom(app, projectId, room, added) : takeMeasuredRoom(app, projectId, added);
+}
+
+async function takeMeasuredRoom(app: App, projectId: ObjectId, added: Exclude<AddedBytes, null>): Promise<void> {
+  await takeRoom(app, projectId, await findRoom(app, projectId), added);
+}
+
+function takeRoom(app: App, projectId: ObjectId, room: Room, added: Exclude<AddedBytes, null>): Promise<void> | null {
+  if (room.limit === null) return null;
   const bytes = bytesOf(added);
   const part = partFor(added, bytes);
   const limit = room.limit * part;
-  const requireRoom = (): void => {
-    if (room.used + room.added + bytes > limit) throw quotaExceeded();
-  };
-  requireRoom();
+  requireRoom(room, bytes, limit);
   const { type, id: userId } = app.actor;
   if (room.share !== null && type === 'user' && userId !== undefined) {
     const stored = room.used + room.added;
     const waits = requireShare(app, { projectId, userId, bytes, share: room.share * part, stored });
-    if (waits) await waits.then(requireRoom);
+    if (waits) {
+      return waits.then(() => {
+        requireRoom(room, bytes, limit);
+        room.added += bytes;
+      });
+    }
   }
   room.added += bytes;
+  return null;
+}
+
+function requireRoom({ used, added }: Room, bytes: number, limit: number): void {
+  if (used + added + bytes > limit) throw quotaExceeded();
 }
 
 function bytesOf(added: Exclude<AddedBytes, null>): number {
@@ -86,21 +102,46 @@ function quotaExceeded(): Error {
   );
 }
 
+function roomsOf({ db }: App): Map<string, Room | Promise<Room>> {
+  let known = rooms.get(db);
+  if (!known) rooms.set(db, (known = new Map<string, Room | Promise<Room>>()));
+  return known;
+}
+
+function isFresh({ added, measuredAt }: Room): boolean {
+  return added < FRESH_BYTES && performance.now() - measuredAt < FRESH_MS;
+}
+
+/** The room where it is known and not too old. */
+function peekRoom(app: App, projectId: ObjectId): Room | null {
+  const room = roomsOf(app).get(hexOf(projectId));
+  return room && !(room instanceof Promise) && isFresh(room) ? room : null;
+}
+
 async function findRoom(app: App, projectId: ObjectId): Promise<Room> {
-  let known = rooms.get(app.db);
-  if (!known) rooms.set(app.db, (known = new Map<string, Promise<Room>>()));
+  const known = roomsOf(app);
   const key = hexOf(projectId);
-  const room = await known.get(key);
-  if (room && room.added < FRESH_BYTES && performance.now() - room.measuredAt < FRESH_MS) return room;
-  // Of those that found it too old together one measures again.
-  const again = known.get(key);
-  const current = again && (await again);
-  if (current && current !== room) return current;
+  const underWay = known.get(key);
+  if (underWay instanceof Promise) {
+    const room = await underWay;
+    if (isFresh(room)) return room;
+    // Of those that found it too old together one measures again.
+    const again = known.get(key);
+    if (again instanceof Promise) return again;
+  }
   if (known.size >= MAX_KNOWN) known.clear();
-  const measured = measureRoom(app, projectId);
-  known.set(key, measured);
-  measured.catch(() => known.delete(key));
-  return measured;
+  const measuring = measureRoom(app, projectId).then(
+    (room) => {
+      if (known.get(key) === measuring) known.set(key, room);
+      return room;
+    },
+    (error: unknown) => {
+      if (known.get(key) === measuring) known.delete(key);
+      throw error;
+    },
+  );
+  known.set(key, measuring);
+  return measuring;
 }
 
 async function measureRoom(app: App, projectId: ObjectId): Promise<Room> {

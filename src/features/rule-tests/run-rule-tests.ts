@@ -12,7 +12,7 @@ import { getDocument } from '../documents/read/get-document.js';
 import { readEncoded } from '../documents/reply/encoded-reply.js';
 import { documentStore } from '../documents/store/document-store.js';
 import { insertDocument } from '../documents/write/insert-document.js';
-import { deleteDocument, trashDocument } from '../documents/write/trash-document.js';
+import { deleteDocument, trashDocument } from '../documents/write/change-state.js';
 import { updateDocument } from '../documents/write/update-document.js';
 import { requireWriteTarget } from '../documents/write/write-target.js';
 import type { Project } from '../projects/project.js';

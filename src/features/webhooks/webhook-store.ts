@@ -137,6 +137,11 @@ export async function listProjectWebhooks(app: App, projectId: ObjectId): Promis
   return known!.webhooks;
 }
 
+/** listProjectWebhooks from this process's copies alone; undefined when they lack them. */
+export function peekProjectWebhooks(app: App, projectId: ObjectId): readonly Webhook[] | undefined {
+  return app.cache.peek(CACHE, hexOf(projectId))?.webhooks;
+}
+
 /** The webhook with that id, at most half a second old, or null. */
 export async function findWebhook(app: App, projectId: ObjectId, id: string): Promise<Webhook | null> {
   return (await listProjectWebhooks(app, projectId)).find((webhook) => webhook.id.toHexString() === id) ?? null;

@@ -334,6 +334,8 @@ export async function hasStore(dataDir: string): Promise<boolean> {
   );
 }
 
+const onlyOne = ([written]: AppModified[]): AppModified => written!;
+
 async function openEmbedded(config: Config): Promise<Database> {
   const { openEngine, lookAfterKill, ListenError, DATA_FILE } = await import('../../engine/index.js');
   try {
@@ -355,7 +357,7 @@ async function openEmbedded(config: Config): Promise<Database> {
       warnings: [],
       confirmedReads: {},
       collection: (name) => db.collection(name),
-      transform: async (name, id, run) => (await engine.transform(EMBEDDED_NAME, [{ collection: name, id, run }]))[0]!,
+      transform: (name, id, run) => engine.transform(EMBEDDED_NAME, [{ collection: name, id, run }]).then(onlyOne),
       transformTogether: (turns) => engine.transform(EMBEDDED_NAME, turns),
       transaction: (run) => engine.transaction(EMBEDDED_NAME, run),
       changeLogs: engine.changeLogs(EMBEDDED_NAME),

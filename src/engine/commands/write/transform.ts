@@ -1,48 +1,43 @@
-import { EntryBudget } from '../../storage/keys/entry-budget.js';
+import type { EntryBudget } from '../../storage/keys/entry-budget.js';
+import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
 import type { Query } from '../read/query.js';
 import { openCollection } from './insert.js';
 import { findInside, LATER } from './modify.js';
 
-/** What becomes of a document: bytes in which only the `touched` top-level fields may differ; null removes it. */
-export interface Outcome {
-  after: Buffer | null;
-  touched: ReadonlySet<string> | null;
+/** The place of a document inside the transaction that is under way, and what is there. */
+export interface DocumentPlace {
+  ns: string;
+  collection: CollectionEntry | null;
+  idBytes: Buffer;
+  stored: Buffer | null;
 }
 
-/** One document of a transaction, and what decides about its BSON (null: there is none). Null leaves it as it is. */
-export interface Turn {
-  ns: string;
-  id: unknown;
-  decide: (stored: Buffer | null) => Outcome | null;
+/** The place of a document by its id, with a copy of what is there. */
+export function readPlace(storage: Storage, ns: string, id: unknown): DocumentPlace {
+  const collection = storage.catalog.find(ns);
+  const idBytes = Buffer.from(storage.documents.encodeId(id));
+  return { ns, collection, idBytes, stored: (collection && storage.documents.read(collection, idBytes)) ?? null };
 }
 
 /**
- * Reads, decides and writes the documents in their order in one transaction, each seeing those before it: all or none.
- * A throw of `decide` refuses all of them; what others write in the same transaction stays. `decide` may run again.
+ * Puts a document into a place, or removes the one that is there. Only the `touched` top-level fields may differ, null:
+ * any. `budget`: of the index entries of new ones.
  */
-export function transform(storage: Storage, turns: readonly Turn[]): Promise<void> {
-  return storage.queue.write(() => {
-    const budget = new EntryBudget();
-    for (const turn of turns) carryOutTurn(storage, turn, budget);
-  });
-}
-
-/** `transform` of one document inside a transaction that is under way. `budget`: of the index entries of new ones. */
-export function carryOutTurn(storage: Storage, { ns, id, decide }: Turn, budget = new EntryBudget()): void {
+export function writePlace(
+  storage: Storage,
+  { ns, collection, idBytes, stored }: DocumentPlace,
+  after: Buffer | null,
+  touched: ReadonlySet<string> | null,
+  budget: EntryBudget,
+): void {
   const { documents } = storage;
-  const collection = storage.catalog.find(ns);
-  const idBytes = Buffer.from(documents.encodeId(id));
-  const before = (collection && documents.read(collection, idBytes)) ?? null;
-  const outcome = decide(before);
-  if (outcome === null) return;
-  const { after, touched } = outcome;
-  if (before === null) {
+  if (stored === null) {
     if (after !== null) documents.insert(collection ?? openCollection(storage, ns), after, budget);
   } else if (after === null) {
-    documents.delete(collection!, idBytes, before);
-  } else if (!after.equals(before)) {
-    documents.replace(collection!, idBytes, before, after, touched);
+    documents.delete(collection!, idBytes, stored);
+  } else if (!after.equals(stored)) {
+    documents.replace(collection!, idBytes, stored, after, touched);
   }
 }
 
@@ -51,10 +46,4 @@ export function existsInside(storage: Storage, ns: string, query: Query): boolea
   const collection = storage.catalog.find(ns);
   const found = collection && findInside(storage, collection, query);
   return found === LATER ? undefined : found !== null;
-}
-
-/** The document of an id inside the transaction that is under way; null where there is none. */
-export function readInside(storage: Storage, ns: string, id: unknown): Buffer | null {
-  const collection = storage.catalog.find(ns);
-  return (collection && storage.documents.read(collection, Buffer.from(storage.documents.encodeId(id)))) ?? null;
 }

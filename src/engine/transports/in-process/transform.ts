@@ -5,7 +5,8 @@ import { encodeDocument } from '../../codec/encode.js';
 import { spliceDocument } from '../../codec/splice.js';
 import type { Core } from '../../commands/command.js';
 import { compileQuery } from '../../commands/read/query.js';
-import { carryOutTurn, existsInside, readInside, transform, type Turn } from '../../commands/write/transform.js';
+import { existsInside, readPlace, writePlace, type DocumentPlace } from '../../commands/write/transform.js';
+import { EntryBudget } from '../../storage/keys/entry-budget.js';
 import { openDataDb } from './database.js';
 import { toDriverError } from './driver-errors.js';
 
@@ -69,58 +70,51 @@ class Refused extends Error {
   }
 }
 
-/**
- * The decisions of one transaction, and what they were answered outside of it where they asked about too many
- * documents.
- */
+/** What the decisions of one transaction ask, and what they were answered outside of it where that was too much. */
 class Decisions {
   private readonly known = new Map<string, boolean>();
+  /** What went wrong inside of what was asked: the engine's own errors, which may have failed the transaction. */
+  private faults: unknown[] = [];
 
   constructor(
     private readonly core: Core,
     private readonly db: string,
   ) {}
 
-  /** A turn of the transaction; `tell` is given what it came to, each time that it runs. */
-  turnOf({ collection, id, run }: AppTurn, tell: (written: AppModified) => void): Turn {
-    return {
-      ns: `${this.db}.${collection}`,
-      id,
-      decide: (stored) => {
-        const before = stored && decodeDocument(stored, 'app');
-        const after = refusing((noting) => run(before, noting(this.exists), noting(this.read)));
-        tell({ before, after });
-        if (after === before) return null;
-        if (before === null || after === null) {
-          return { after: after && encodeDocument(after, after['_id']), touched: null };
-        }
-        return { after: spliceDocument(stored!, before, after), touched: changedFields(before, after) };
-      },
-    };
+  /** Carries out the turns in their order inside the transaction that is under way. */
+  carryOut(turns: readonly AppTurn[]): AppModified[] {
+    const budget = new EntryBudget();
+    return turns.map(({ collection, id, run }) => {
+      const place = readPlace(this.core.storage, this.nsOf(collection), id);
+      const before = place.stored && decodeDocument(place.stored, 'app');
+      const after = this.decide(() => run(before, this.exists, this.read));
+      if (after !== before) this.write(place, before, after, budget);
+      return { before, after };
+    });
   }
 
   /** Runs a transaction inside the one that is under way. */
-  carryOut<T>(run: (tx: Transaction) => T): T {
-    const { storage } = this.core;
-    const write = (collection: string, id: unknown, after: Buffer | null): void => {
-      carryOutTurn(storage, { ns: `${this.db}.${collection}`, id, decide: () => ({ after, touched: null }) });
+  transact<T>(run: (tx: Transaction) => T): T {
+    const put = (collection: string, id: unknown, after: Buffer | null): void => {
+      const place = readPlace(this.core.storage, this.nsOf(collection), id);
+      writePlace(this.core.storage, place, after, null, new EntryBudget());
     };
-    const get = (collection: string, id: unknown): Doc | null => {
-      const bytes = readInside(storage, `${this.db}.${collection}`, id);
-      return bytes && decodeDocument(bytes, 'app');
+    const tx: Transaction = {
+      get: <D extends object>(collection: string, id: unknown) =>
+        this.ask(() => {
+          const { stored } = readPlace(this.core.storage, this.nsOf(collection), id);
+          return stored && (decodeDocument(stored, 'app') as D);
+        }),
+      exists: this.exists,
+      put: (collection, document) => {
+        const { _id } = document as Doc;
+        this.ask(() => put(collection, _id, encodeDocument(document as Doc, _id)));
+      },
+      remove: (collection, id) => {
+        this.ask(() => put(collection, id, null));
+      },
     };
-    return refusing((noting) =>
-      run({
-        get: noting(get) as Transaction['get'],
-        exists: noting(this.exists),
-        put: noting((collection, document: Doc) => {
-          write(collection, document['_id'], encodeDocument(document, document['_id']));
-        }),
-        remove: noting((collection, id) => {
-          write(collection, id, null);
-        }),
-      }),
-    );
+    return this.decide(() => run(tx));
   }
 
   /** Looks for what a decision asked too much for, so that all can be carried out again; else what the caller gets. */
@@ -132,62 +126,67 @@ class Decisions {
     this.known.set(key, (await asked.findOne(filter, { projection: { _id: 1 } })) !== null);
   }
 
-  private readonly exists: Exists = (collection, filter) => {
-    const inside = existsInside(this.core.storage, `${this.db}.${collection}`, compileQuery(docFromApp(filter)));
-    if (inside !== undefined) return inside;
-    const key = `${collection} ${JSON.stringify(filter)}`;
-    const outside = this.known.get(key);
-    if (outside === undefined) throw new AskedTooMuch(key, collection, filter);
-    return outside;
-  };
+  nsOf(collection: string): string {
+    return `${this.db}.${collection}`;
+  }
 
-  private readonly read: ReadFields = (collection, id, fields) => {
-    const bytes = readInside(this.core.storage, `${this.db}.${collection}`, id);
-    return bytes && decodeDocument(bytes, 'app', fields);
-  };
+  private write(place: DocumentPlace, before: Doc | null, after: Doc | null, budget: EntryBudget): void {
+    const isChange = before !== null && after !== null;
+    const bytes = isChange
+      ? spliceDocument(place.stored!, before, after)
+      : after && encodeDocument(after, after['_id']);
+    writePlace(this.core.storage, place, bytes, isChange ? changedFields(before, after) : null, budget);
+  }
+
+  private readonly exists: Exists = (collection, filter) =>
+    this.ask(() => {
+      const inside = existsInside(this.core.storage, this.nsOf(collection), compileQuery(docFromApp(filter)));
+      if (inside !== undefined) return inside;
+      const key = `${collection} ${JSON.stringify(filter)}`;
+      const outside = this.known.get(key);
+      if (outside === undefined) throw new AskedTooMuch(key, collection, filter);
+      return outside;
+    });
+
+  private readonly read: ReadFields = (collection, id, fields) =>
+    this.ask(() => {
+      const { stored } = readPlace(this.core.storage, this.nsOf(collection), id);
+      return stored && decodeDocument(stored, 'app', fields);
+    });
+
+  private ask<T>(look: () => T): T {
+    try {
+      return look();
+    } catch (error) {
+      this.faults.push(error);
+      throw error;
+    }
+  }
+
+  /** Runs a decision. What it throws refuses the write, unless what it asked has failed. */
+  private decide<T>(decision: () => T): T {
+    if (this.faults.length > 0) this.faults = [];
+    let decided: T;
+    try {
+      decided = decision();
+    } catch (error) {
+      throw this.faults.includes(error) ? error : new Refused(error);
+    }
+    if (this.faults.length > 0) throw this.faults[0];
+    return decided;
+  }
 }
 
 /** Carries changes out in one transaction, each decided from what is stored at that very moment: all or none. */
 export async function transformInProcess(core: Core, db: string, turns: readonly AppTurn[]): Promise<AppModified[]> {
   const decisions = new Decisions(core, db);
-  const results: AppModified[] = [];
-  const decided = turns.map((turn, at) => decisions.turnOf(turn, (written) => (results[at] = written)));
   for (;;) {
     try {
-      await transform(core.storage, decided);
-      return results;
+      return await core.storage.queue.write(() => decisions.carryOut(turns));
     } catch (error) {
-      await decisions.settle(error, decided[0]!.ns);
+      await decisions.settle(error, decisions.nsOf(turns[0]!.collection));
     }
   }
-}
-
-type Noting = <A extends unknown[], T>(ask: (...asked: A) => T) => (...asked: A) => T;
-
-/**
- * Runs a decision. What it throws refuses the write; what is thrown inside of what it asks by `noting` is the engine's
- * own, and may have failed the transaction.
- */
-function refusing<T>(decide: (noting: Noting) => T): T {
-  const faults: unknown[] = [];
-  const noting: Noting =
-    (ask) =>
-    (...asked) => {
-      try {
-        return ask(...asked);
-      } catch (error) {
-        faults.push(error);
-        throw error;
-      }
-    };
-  let decided: T;
-  try {
-    decided = decide(noting);
-  } catch (error) {
-    throw faults.includes(error) ? error : new Refused(error);
-  }
-  if (faults.length > 0) throw faults[0];
-  return decided;
 }
 
 /** Runs `run` in one transaction; what it throws is thrown, and nothing is stored. */
@@ -195,7 +194,7 @@ export async function transactInProcess<T>(core: Core, db: string, run: (tx: Tra
   const decisions = new Decisions(core, db);
   for (;;) {
     try {
-      return await core.storage.queue.write(() => decisions.carryOut(run));
+      return await core.storage.queue.write(() => decisions.transact(run));
     } catch (error) {
       await decisions.settle(error, null);
     }
@@ -204,7 +203,8 @@ export async function transactInProcess<T>(core: Core, db: string, run: (tx: Tra
 
 /** Top-level fields whose values are not the very same. */
 function changedFields(before: Doc, after: Doc): Set<string> {
-  const names = Object.keys(before).filter((name) => before[name] !== after[name]);
-  for (const name of Object.keys(after)) if (!Object.hasOwn(before, name)) names.push(name);
-  return new Set(names);
+  const names = new Set<string>();
+  for (const name of Object.keys(before)) if (before[name] !== after[name]) names.add(name);
+  for (const name of Object.keys(after)) if (!Object.hasOwn(before, name)) names.add(name);
+  return names;
 }

@@ -9,7 +9,8 @@ import { OWN_ID, type CallerSet, type Literal } from '../../collections/rules/ru
 import { valuesAt, holdsAny, storedPath } from './bound-values.js';
 import { forbidden } from '../../../errors.js';
 import type { Exists } from '../../../platform/database/database.js';
-import { findCollection } from '../../collections/collection-store.js';
+import { whenKnown } from '../../../platform/when-known.js';
+import { findCollection, peekCollection } from '../../collections/collection-store.js';
 import { keyOfQuestion, setFilter, type CallerAttributes, type SetQuestion } from './compile-rule.js';
 
 /** The number of membership sets that one request may use. */
@@ -280,27 +281,37 @@ export async function answerQuestions(
 /** Whether what a rule asks of a document at hand is in the caller's set. */
 export type AskSet = (question: SetQuestion, document: Document) => boolean;
 
+/** What answers it inside of a write. */
+export type WriterSets = (exists: Exists) => AskSet;
+
+/** For what no set decides about. */
+export const askNothing: AskSet = () => false;
+
+/** What a write asks, where rules name sets. */
+export function askInside(sets: WriterSets | null, exists: Exists): AskSet {
+  return sets ? sets(exists) : askNothing;
+}
+
 /**
  * Opens the sets of rules for a decision inside of a write, which asks of a document at hand by what is stored at that
- * moment: a set of any size.
+ * moment: a set of any size. A promise only when it takes time.
  */
-export async function openWriterSets(
+export function openWriterSets(
   app: App,
   { project }: Pick<Caller, 'project'>,
   attributes: CallerAttributes,
   sets: readonly CallerSet[],
-): Promise<(exists: Exists) => AskSet> {
-  const collections = new Map<string, Collection | null>();
-  for (const { collection: name } of sets) collections.set(name, await findCollection(app, project._id, name));
-  return (exists) =>
-    ({ set, value, path }, document) => {
-      const collection = collections.get(set.collection);
-      const members = collection && setFilter(set, attributes);
-      if (!members) return false;
-      const asked = value === undefined ? valuesAt(document, storedPath(path!).split('.')) : [value];
-      const filter = holdsAny(set, asked);
-      return filter !== null && exists(documentsName(collection), { $and: [members, filter], isDeleted: false });
-    };
+): WriterSets | Promise<WriterSets> {
+  const names = [...new Set(sets.map(({ collection }) => collection))];
+  const found = names.map((name) => peekCollection(app, project._id, name) ?? findCollection(app, project._id, name));
+  return whenKnown(found, (collections): WriterSets => (exists) => ({ set, value, path }, document) => {
+    const collection = collections[names.indexOf(set.collection)];
+    const members = collection && setFilter(set, attributes);
+    if (!members) return false;
+    const asked = value === undefined ? valuesAt(document, storedPath(path!).split('.')) : [value];
+    const filter = holdsAny(set, asked);
+    return filter !== null && exists(documentsName(collection), { $and: [members, filter], isDeleted: false });
+  });
 }
 
 function userSet(collection: Collection, set: CallerSet, members: Document, attributes: CallerAttributes): UserSet {

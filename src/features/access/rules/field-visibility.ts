@@ -61,13 +61,12 @@ export interface GuardedField {
   maySet: (document: Document, ask: AskSet) => boolean;
 }
 
-/** The fields that a writer may read and set; null if no field has rules. */
+/** The fields with rules that a writer may read and set. */
 export function fieldAccessOf(
   rules: readonly FieldRules[],
   attributes: CallerAttributes,
   openMatcher: (filter: Document) => Matcher,
-): FieldAccess | null {
-  if (rules.length === 0) return null;
+): FieldAccess {
   const guarded = rules.map(({ name, read, write }): [string, GuardedField] => {
     const compiled = compileRule(write, { attributes });
     const hasSets = write.sets.length > 0;

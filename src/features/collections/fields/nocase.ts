@@ -49,9 +49,19 @@ export function foldedNames(collection: Folding & Pick<Collection, 'folding'>): 
   return [...new Set([...nocaseFields(collection), ...(collection.folding ?? [])])];
 }
 
+const known = new WeakMap<Collection, readonly string[]>();
+
+function foldedOf(collection: Collection): readonly string[] {
+  let names = known.get(collection);
+  if (!names) known.set(collection, (names = foldedNames(collection)));
+  return names;
+}
+
 /** The new document with the folded values of its fields. */
 export function withFolded<T extends Record<string, unknown>>(collection: Collection, document: T): T {
-  const named = foldedNames(collection).filter((name) => document[name] !== undefined);
+  const names = foldedOf(collection);
+  if (names.length === 0) return document;
+  const named = names.filter((name) => document[name] !== undefined);
   if (named.length === 0) return document;
   const nocase = Object.fromEntries(named.map((name) => [name, foldValue(document[name])]));
   return { ...document, [HIDDEN_FIELD]: { ...(document[HIDDEN_FIELD] as object | undefined), nocase } };
@@ -59,7 +69,9 @@ export function withFolded<T extends Record<string, unknown>>(collection: Collec
 
 /** A stored document after a change, with the folded values of the fields that have changed. */
 export function foldChanged<T extends Record<string, unknown>>(collection: Collection, before: T, document: T): T {
-  const changed = foldedNames(collection).filter((name) => document[name] !== before[name]);
+  const names = foldedOf(collection);
+  if (names.length === 0) return document;
+  const changed = names.filter((name) => document[name] !== before[name]);
   if (changed.length === 0) return document;
   const notes = document[HIDDEN_FIELD] as { nocase?: Record<string, unknown> } | undefined;
   const nocase = { ...notes?.nocase };

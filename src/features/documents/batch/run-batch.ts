@@ -1,20 +1,25 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { AppError, forbidden, tooLarge } from '../../../errors.js';
+import { AppError, forbidden, invalid, tooLarge } from '../../../errors.js';
 import { OURS, takeTurns } from '../../../scheduler.js';
 import type { Caller } from '../../access/caller.js';
 import { documentsName } from '../../collections/collection.js';
 import { USERS } from '../../collections/users-collection.js';
 import { hookedCaller } from '../../hooks/before-calls.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { commitWrites, TOGETHER_MS, type DecidedWrite } from '../store/commit-writes.js';
-import { startCascade } from '../store/referring-documents.js';
+import { type DecidedWrite, TOGETHER_MS, commitWrites } from '../store/commit-writes.js';
 import { TRANSACTION_TOO_LARGE } from '../store/explain-write-error.js';
+import { startCascade } from '../store/referring-documents.js';
+import type { StateWrite } from '../store/state-writes.js';
 import { askHooks } from '../write/ask-hooks.js';
-import { presentWritten } from '../write/guard-fields.js';
-import { executeOnce, type Mark } from '../write/idempotency.js';
-import { readWritten, requireWriteTarget, type WriteTarget } from '../write/write-target.js';
-import { planOperation, type BatchOperation } from './plan-operation.js';
+import { decideRecovery, decideTrashing } from '../write/change-state.js';
+import { presentWritten } from '../write/admit-write.js';
+import { type Mark, executeOnce } from '../write/idempotency.js';
+import { readIfMatch } from '../write/if-match.js';
+import { openInserts, requireCreatable } from '../write/insert-document.js';
+import { readNewDocument } from '../write/new-document.js';
+import { openUpdate, readUpdate } from '../write/update-document.js';
+import { type WriteTarget, readWritten, requireDocumentId, requireWriteTarget } from '../write/write-target.js';
 
 /** The document of each operation as it is afterwards; null where it is in the trash. */
 export interface OperationResult {
@@ -148,4 +153,70 @@ function refusalOf(index: number, error: AppError): AppError {
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
     cause: error,
   });
+}
+
+/** One operation of a batch (writes.md 4). */
+export interface BatchOperation {
+  op: 'insert' | 'update' | 'remove' | 'recover';
+  collection: string;
+  id?: string;
+  body?: Record<string, unknown>;
+  /** The ETag of the version that is meant. */
+  ifMatch?: string;
+}
+
+/** What an operation has to know of its batch. */
+export type InBatch = Required<Pick<StateWrite, 'earlier' | 'cascade'>>;
+
+/** Plans one operation: everything is checked that needs no stored document, the rest is decided in the transaction. */
+function planOperation(
+  app: App,
+  place: WriteTarget,
+  operation: BatchOperation,
+  batch: InBatch,
+): DecidedWrite | Promise<DecidedWrite> {
+  const { op, id } = operation;
+  if (op === 'insert') return planInsert(app, place, operation);
+  if (id === undefined) throw invalid('INVALID_BODY', `"${op}" needs the id of a document`);
+  return op === 'update' ? planChange(app, place, operation, id) : planState(app, place, operation, id, batch);
+}
+
+async function planInsert(
+  app: App,
+  place: WriteTarget,
+  { body = {}, id, ifMatch }: BatchOperation,
+): Promise<DecidedWrite> {
+  if (id !== undefined || ifMatch !== undefined) {
+    throw invalid('INVALID_BODY', '"insert" takes neither id nor ifMatch: a document brings its own id as _id');
+  }
+  const { collection, writer } = place;
+  const insert = readNewDocument(collection, body, writer, app.clock.now());
+  requireCreatable(writer, insert);
+  const [write] = await openInserts(app, place, [insert]);
+  return write!;
+}
+
+function planChange(
+  app: App,
+  place: WriteTarget,
+  { body = {}, ifMatch }: BatchOperation,
+  id: string,
+): DecidedWrite | Promise<DecidedWrite> {
+  const expected = readIfMatch(ifMatch);
+  const read = readUpdate(place, id, body, app.clock.now(), { expected, takesOperators: true });
+  return openUpdate(app, place, read);
+}
+
+/** Into the trash, or out of it. */
+async function planState(
+  app: App,
+  place: WriteTarget,
+  { op, body, ifMatch }: BatchOperation,
+  idText: string,
+  batch: InBatch,
+): Promise<DecidedWrite> {
+  const id = requireDocumentId(idText);
+  const expected = readIfMatch(ifMatch);
+  if (body !== undefined) throw invalid('INVALID_BODY', `"${op}" takes no body`);
+  return op === 'remove' ? decideTrashing(app, place, id, expected, batch) : decideRecovery(app, place, id, expected);
 }

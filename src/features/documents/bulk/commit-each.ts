@@ -3,7 +3,7 @@ import { AppError } from '../../../errors.js';
 import type { Collection } from '../../collections/collection.js';
 import { commitWrites, type DecidedWrite } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
-import { openInserts } from '../write/decide-insert.js';
+import { openInserts } from '../write/insert-document.js';
 
 /** Documents of one transaction. */
 const BATCH = 100;

@@ -6,9 +6,8 @@ import { USERS } from '../../collections/users-collection.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
 import { insertEachRecord } from './commit-each.js';
-import { ImportNotes } from './import-notes.js';
+import { ImportNotes, readForeignValue, readImportedDocument } from './imported-document.js';
 import { requireKeyField, upsertEach, type Accepted, type ImportOutcome } from './upsert-documents.js';
-import { readForeignValue, readImportedDocument } from './imported-document.js';
 
 export interface ImportOptions {
   dryRun?: boolean;

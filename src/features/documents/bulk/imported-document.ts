@@ -4,8 +4,8 @@ import type { Collection } from '../../collections/collection.js';
 import { findDate, isJsonObject } from '../../collections/fields/field-type.js';
 import { SYSTEM_FIELDS } from '../../collections/fields/field.js';
 import type { StoredDocument } from '../store/document.js';
-import { readExtendedDocument, type Note } from './extended-json.js';
 import { readNewDocument } from '../write/new-document.js';
+import { type Note, readExtendedDocument } from './extended-json.js';
 
 /**
  * The document that an imported value asks for: checked like an insert by the project itself, except that the system
@@ -70,4 +70,37 @@ function requireDate(name: string, value: unknown): Date {
   const date = typeof value === 'string' ? findDate(value) : null;
   if (!date) throw invalid('VALIDATION_FAILED', `${name} must be a Date`);
   return date;
+}
+
+/** What was stored as something else than it was, or left out. */
+export interface ImportNote {
+  field: string;
+  message: string;
+  count: number;
+  /** The first of the values, or its line in the file. */
+  index: number;
+}
+
+/** Different notes that are kept: a file can cause any number of them. */
+const MAX_NOTES = 100;
+
+/** Counts notes by field and message. */
+export class ImportNotes {
+  readonly #notes = new Map<string, ImportNote>();
+
+  add(field: string, message: string, index: number, count = 1): void {
+    const key = `${field}\n${message}`;
+    const there = this.#notes.get(key);
+    if (there) there.count += count;
+    else if (this.#notes.size < MAX_NOTES) this.#notes.set(key, { field, message, count, index });
+  }
+
+  /** Adds those of a batch; `indexOf` says where its values are in the whole. */
+  merge(notes: readonly ImportNote[] | undefined, indexOf: (index: number) => number): void {
+    for (const { field, message, count, index } of notes ?? []) this.add(field, message, indexOf(index), count);
+  }
+
+  get list(): ImportNote[] {
+    return [...this.#notes.values()];
+  }
 }

@@ -5,7 +5,7 @@ import { mapInTurns } from '../../../scheduler.js';
 import { commitWrites } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
 import { askHooks } from '../write/ask-hooks.js';
-import { openInserts, requireCreatable } from '../write/decide-insert.js';
+import { openInserts, requireCreatable } from '../write/insert-document.js';
 import { executeOnce, type Mark } from '../write/idempotency.js';
 import { checkNewDocument } from '../write/new-document.js';
 import { Problems } from '../reply/problems.js';

@@ -5,11 +5,10 @@ import type { Collection } from '../../collections/collection.js';
 import { comparedPath, comparedValue } from '../../collections/fields/nocase.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
-import { openInserts } from '../write/decide-insert.js';
-import { openUpdate, readUpdate } from '../write/decide-update.js';
+import { openInserts } from '../write/insert-document.js';
+import { openUpdate, readUpdate } from '../write/update-document.js';
 import { commitEach, describeError } from './commit-each.js';
-import type { ImportNote } from './import-notes.js';
-import { withoutSystemFields } from './imported-document.js';
+import { type ImportNote, withoutSystemFields } from './imported-document.js';
 
 export interface ImportOutcome {
   inserted: number;

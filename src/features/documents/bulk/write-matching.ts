@@ -14,7 +14,7 @@ import { startCascade, type Cascade } from '../store/referring-documents.js';
 import { openMatch } from '../store/service-change.js';
 import { openRemoval, openTrashing } from '../store/state-writes.js';
 import { askHooks } from '../write/ask-hooks.js';
-import { openUpdate, readUpdate } from '../write/decide-update.js';
+import { openUpdate, readUpdate } from '../write/update-document.js';
 import type { WriteTarget } from '../write/write-target.js';
 
 /** The most documents that one request changes. */
@@ -27,7 +27,7 @@ const BATCH_BYTES = 1024 * 1024;
 /** What is done with the documents that match. */
 interface Planned {
   /** Prepares the decision about one that matches. */
-  open: (id: ObjectId, cascade: Cascade) => Promise<DecidedWrite>;
+  open: (id: ObjectId, cascade: Cascade) => DecidedWrite | Promise<DecidedWrite>;
   /** Bytes that one write brings. */
   bytes: number;
 }

@@ -3,14 +3,13 @@ import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
 import type { Exists, ReadFields, WriteTurn, WrittenStep } from '../../../platform/database/database.js';
 import { OURS, ownTurn, takeTurns } from '../../../scheduler.js';
-import { documentsName, type Collection } from '../../collections/collection.js';
-import { isOfHook } from '../../hooks/before-calls.js';
 import { notifyFollowers } from '../../changes/change-log.js';
+import { type Collection, documentsName } from '../../collections/collection.js';
+import { isOfHook } from '../../hooks/before-calls.js';
 import { relayLater } from '../../webhooks/outbox/queue-events.js';
 import type { Action } from '../../webhooks/webhook-event.js';
-import { untilDecided } from './ask-outside.js';
 import type { StoredDocument } from './document.js';
-import { explainWriteError, TRANSACTION_TOO_LARGE } from './explain-write-error.js';
+import { TRANSACTION_TOO_LARGE, explainWriteError } from './explain-write-error.js';
 
 /** The write of one document, a new one or a stored one, decided inside of its transaction. */
 export interface DecidedWrite {
@@ -63,36 +62,35 @@ export const TOGETHER_MS = 2;
 export async function commitWrites(
   app: App,
   writes: readonly DecidedWrite[],
-  { first, naming = (error) => error, ask }: CommitOptions = {},
+  { first, naming, ask }: CommitOptions = {},
 ): Promise<Committed[]> {
-  let at = -1;
   const asked = ask ? ask(writes) : writes;
   const all: DecidedWrite[] = [];
-  const places = asked.map((write) => all.push(write, ...(write.also ?? [])) - 1 - (write.also?.length ?? 0));
-  const decided = all.map(({ collection, id, decide }, index): WriteTurn => ({
-    collection: documentsName(collection),
-    id,
-    run(stored, ...asking) {
-      at = index;
-      return decide(stored as StoredDocument | null, ...asking);
-    },
-  }));
-  const follow = all.flatMap((write) => write.follow ?? []);
-  const turns = [...(first ? [first] : []), ...decided, ...follow];
-  const [only] = turns;
-  const store = (): Promise<WrittenStep[]> =>
-    turns.length === 1
-      ? app.db
-          .transform(only!.collection, only!.id, only!.run, writes[0]!.action === 'insert')
-          .then((written) => [written])
-      : app.db.transformTogether(turns);
+  const places: number[] = [];
+  const follow: WriteTurn[] = [];
+  for (const write of asked) {
+    places.push(all.length);
+    all.push(write);
+    if (write.also) all.push(...write.also);
+  }
+  let at = -1;
+  const turns: WriteTurn[] = first ? [first] : [];
+  for (const [index, { collection, id, decide, follow: after }] of all.entries()) {
+    turns.push({
+      ...{ collection: documentsName(collection), id },
+      run(stored, exists, read) {
+        at = index;
+        return decide(stored as StoredDocument | null, exists, read);
+      },
+    });
+    if (after) follow.push(...after);
+  }
+  turns.push(...follow);
   const isLarge = all.length > FEW;
-  // What removes documents goes on when the disk is full.
-  const makesRoom = writes.every(({ action }) => action === 'delete');
   let written: Committed[];
   try {
     if (isLarge) await ownTurn();
-    written = (await untilDecided(() => (makesRoom ? app.db.useReserve(store) : store()))) as Committed[];
+    written = await store(app, asked, turns);
     if (isLarge) await ownTurn();
   } catch (error) {
     if (all.length > asked.length && (error as { code?: unknown }).code === TRANSACTION_TOO_LARGE) {
@@ -107,16 +105,15 @@ export async function commitWrites(
     const { step } = error as { step?: number };
     const index = places.findLastIndex((place) => place <= (step === undefined ? at : step - (first ? 1 : 0)));
     // Own code refuses all that it was asked about.
-    const isNamed = explained instanceof AppError && index >= 0 && !isOfHook(explained);
+    const isNamed = naming && explained instanceof AppError && index >= 0 && !isOfHook(explained);
     throw isNamed ? naming(explained, index) : explained;
   }
-  if (first) written = written.slice(1);
-  const turn = takeTurns(OURS, isLarge ? TOGETHER_MS : Infinity);
   if (follow.length > 0) app.jobs.wake();
-  const committed = written.slice(0, all.length);
+  const committed = written.slice(first ? 1 : 0, turns.length - follow.length);
+  const turn = isLarge ? takeTurns(OURS, TOGETHER_MS) : null;
   for (const [index, { before, after }] of committed.entries()) {
     if (after === before) continue;
-    await turn();
+    if (turn) await turn();
     const { collection, cascaded } = all[index]!;
     if (cascaded) app.metrics.event('cascaded_references', cascaded);
     notifyFollowers(app, collection);
@@ -124,4 +121,46 @@ export async function commitWrites(
     relayLater(app, collection, (after ?? before)!, after ? before : null);
   }
   return places.map((place) => committed[place]!);
+}
+
+/** Carries out the turns of writes. */
+function store(app: App, writes: readonly DecidedWrite[], turns: readonly WriteTurn[]): Promise<Committed[]> {
+  const [only] = turns;
+  const isNew = writes[0]?.action === 'insert';
+  const run = (): Promise<WrittenStep[]> =>
+    turns.length === 1
+      ? app.db.transform(only!.collection, only!.id, only!.run, isNew).then((step) => [step])
+      : app.db.transformTogether(turns);
+  // What removes documents goes on when the disk is full.
+  const makesRoom = writes.every(({ action }) => action === 'delete');
+  return untilDecided(() => (makesRoom ? app.db.useReserve(run) : run())) as Promise<Committed[]>;
+}
+
+/**
+ * Thrown by a decision inside of a write that needs what takes time: once `answer` has found it the decision is made
+ * again. What `answer` throws refuses the write.
+ */
+export class AskOutside extends Error {
+  constructor(readonly answer: () => Promise<void>) {
+    super('a decision has to know more');
+  }
+}
+
+/** So often a decision asks before it is made. */
+const MAX_ASKED = 100;
+
+/** Runs a write until its decisions ask nothing more. */
+function untilDecided<T>(write: () => Promise<T>, asked = 0): Promise<T> {
+  return write().catch(async (error: unknown) => {
+    const { cause } = error as { cause?: unknown };
+    const ask = error instanceof AskOutside ? error : cause;
+    if (!(ask instanceof AskOutside) || asked === MAX_ASKED) throw error;
+    try {
+      await ask.answer();
+    } catch (refusal) {
+      // Of several writes the error says which one has asked.
+      throw ask === error ? refusal : Object.assign(error as Error, { cause: refusal });
+    }
+    return untilDecided(write, asked + 1);
+  });
 }

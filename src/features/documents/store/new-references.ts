@@ -29,29 +29,40 @@ interface Target {
   restricted: ReadonlySet<string>;
 }
 
+/** A write, and the top-level fields that it may set. */
+interface ReferringWrite {
+  collection: Collection;
+  referrer: Referrer | null;
+  named: (field: string) => boolean;
+}
+
 /**
- * Opens the references of a write of the `named` fields; null where the collection has none. What a document refers to
- * may stay, or go.
+ * Opens the references of a write; null where it sets none. What a document refers to may stay, or go. A promise only
+ * when it takes time.
  */
-export async function openReferences(
-  app: App,
-  { collection, referrer, named }: { collection: Collection; referrer: Referrer | null; named: ReadonlySet<string> },
-): Promise<NewReferences | null> {
-  const references = referencesOf(collection);
-  if (references.length === 0) return null;
+export function openReferences(app: App, write: ReferringWrite): NewReferences | null | Promise<NewReferences> {
+  const references = referencesOf(write.collection);
+  if (!references.some((reference) => isNamed(reference, write))) return null;
+  return openNamed(app, write, references);
+}
+
+const isNamed = ({ field, same }: Reference, { named }: ReferringWrite): boolean => named(field) || same.some(named);
+
+async function openNamed(app: App, write: ReferringWrite, references: readonly Reference[]): Promise<NewReferences> {
+  const { collection, referrer, named } = write;
   // A guess at what is not shown is a new reference.
   const visibility = referrer && (await findVisibility(app, collection, referrer.caller));
   const targets = new Map<string, Target | null>();
-  for (const { field, to, same } of references) {
-    const isNamed = [field, ...same].some((name) => named.has(name));
-    if (!targets.has(to) && isNamed) targets.set(to, await openTarget(app, collection, to, referrer));
+  for (const reference of references) {
+    const { to } = reference;
+    if (!targets.has(to) && isNamed(reference, write)) targets.set(to, await openTarget(app, collection, to, referrer));
   }
   return {
     require(stored, next, exists, read) {
       const wanted = new Map<string, { reference: Reference; id: string }>();
       for (const reference of references) {
         const { field, same } = reference;
-        const isGuess = visibility?.restricted.has(field) && named.has(field);
+        const isGuess = visibility?.restricted.has(field) && named(field);
         const isMoved = same.some((name) => stored?.[name] !== next[name]);
         if (stored?.[field] === next[field] && !isGuess && !isMoved) continue;
         const held = new Set(isGuess || isMoved ? [] : [stored?.[field]].flat());

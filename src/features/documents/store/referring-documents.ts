@@ -14,8 +14,7 @@ import { NOTHING } from '../../access/rules/compile-rule.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { findReferences, type Reference } from '../../collections/references/reference.js';
-import { AskOutside } from './ask-outside.js';
-import type { DecidedWrite } from './commit-writes.js';
+import { AskOutside, type DecidedWrite } from './commit-writes.js';
 
 type Filter = Record<string, unknown>;
 

@@ -8,9 +8,8 @@ import { documentsName, type Collection } from '../../collections/collection.js'
 import { findCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { findReferences, referencesOf, type Reference } from '../../collections/references/reference.js';
-import { AskOutside } from './ask-outside.js';
+import { AskOutside, type DecidedWrite } from './commit-writes.js';
 import { openRemovalOfAttached } from './attached-files.js';
-import type { DecidedWrite } from './commit-writes.js';
 import type { StoredDocument } from './document.js';
 import { MAX_CHECKS, tooManyReferences } from './new-references.js';
 import { openVersions } from './next-version.js';

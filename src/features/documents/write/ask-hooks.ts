@@ -8,10 +8,10 @@ import { askBefore, type HookedCaller } from '../../hooks/before-calls.js';
 import { HandlerFailure } from '../../hooks/call-handler.js';
 import { findHook, type WriteEvent } from '../../hooks/hook.js';
 import type { Action } from '../../webhooks/webhook-event.js';
-import { AskOutside } from '../store/ask-outside.js';
+import { AskOutside, type AskAbout, type DecidedWrite } from '../store/commit-writes.js';
 import { applyChange, readChange, type DocumentChange } from './change.js';
-import type { AskAbout, DecidedWrite } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
+import type { WriteTarget } from './write-target.js';
 
 /** How the request came that own code is asked about. */
 interface Asking {
@@ -23,8 +23,13 @@ interface Asking {
 const EVENTS: Readonly<Partial<Record<Action, WriteEvent>>> = { insert: 'create', update: 'update', delete: 'delete' };
 
 /** Top-level fields that own code may set. */
-export function hookFields({ fields }: Pick<Collection, 'fields'>): string[] {
+function hookFields({ fields }: Pick<Collection, 'fields'>): string[] {
   return fields.filter(({ hook }) => hook).map(({ name }) => name);
+}
+
+/** Whether own code may set a field in what is written there. */
+export function isHookField({ collection, hooked }: Pick<WriteTarget, 'collection' | 'hooked'>, name: string): boolean {
+  return hooked !== undefined && hookFields(collection).includes(name);
 }
 
 /** What was decided about one document before own code was asked. */

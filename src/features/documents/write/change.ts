@@ -32,6 +32,7 @@ interface Outcome {
 
 /** The change of one path. */
 export interface Step extends Outcome {
+  path: string;
   parts: readonly string[];
   /** The declared values on the way, the path's own last. */
   ways: readonly ValueShape[];
@@ -72,6 +73,7 @@ export function readChange(
 
 /** The service's fields and the owner are no field of an operator (400 and 403 as for plain values). */
 function requireOwnFields({ rls }: Collection, { operators, unset }: SentChange): void {
+  if (operators.length + unset.length === 0) return;
   const problems = new Problems();
   for (const path of [...operators.map((operator) => operator.path), ...unset]) {
     const top = path.split('.', 1)[0]!;
@@ -127,12 +129,12 @@ class ChangeReader {
       const parts = path.split('.');
       if (KEPT_FIELDS.includes(parts[0]!)) this.readKept(parts, value);
       else if (parts[0] === ownerField) owner = this.readOwner(parts, value);
-      else this.addStep(parts, (end) => this.readPlain(end, parts, value));
+      else this.addStep(path, parts, (end) => this.readPlain(end, parts, value));
     }
-    for (const path of unset) this.addStep(path.split('.'), (end) => this.readUnset(end, path));
+    for (const path of unset) this.addStep(path, path.split('.'), (end) => this.readUnset(end, path));
     for (const { name, path, operand } of operators) {
       const parts = path.split('.');
-      this.addStep(parts, ({ shape }) => {
+      this.addStep(path, parts, ({ shape }) => {
         const read = BODY_OPERATORS[name]!(operand, { name, parts, shape, problems, now });
         return read && { ...read, plain: null, clears: name === '$pull' };
       });
@@ -142,30 +144,30 @@ class ChangeReader {
   }
 
   /** Follows a path from the top of the document; notes a problem where it leads nowhere. */
-  private addStep(parts: readonly string[], read: (end: PathEnd) => Outcome | null): void {
+  private addStep(path: string, parts: readonly string[], read: (end: PathEnd) => Outcome | null): void {
     const { problems } = this;
     const ways: ValueShape[] = [];
     let shape: ValueShape = this.root;
     let field: PathEnd['field'] = null;
-    for (const [at, part] of parts.entries()) {
-      const parent = (): string => short(parts.slice(0, at).join('.'));
+    for (let at = 0; at < parts.length; at++) {
+      const part = parts[at]!;
       field = null;
       if (shape.type === 'Object') {
         field = shape.fields.get(part) ?? null;
-        if (!field && !shape.open) return problems.add('unknown', 'is not a field of this collection', parts.join('.'));
+        if (!field && !shape.open) return problems.add('unknown', 'is not a field of this collection', path);
         shape = shape.fields.get(part)?.shape ?? ANY;
       } else if (shape.type === 'Array') {
         if (!ARRAY_POSITION.test(part)) {
-          return problems.add('type', `must name a position: ${parent()} is an Array`, parts.join('.'));
+          return problems.add('type', `must name a position: ${parentOf(parts, at)} is an Array`, path);
         }
         shape = shape.items;
       } else if (shape.type !== 'any') {
-        return problems.add('type', `cannot be set: ${parent()} must be a ${shape.type}`, parts.join('.'));
+        return problems.add('type', `cannot be set: ${parentOf(parts, at)} must be a ${shape.type}`, path);
       }
       ways.push(shape);
     }
     const outcome = read({ shape, field });
-    if (outcome) this.steps.push({ parts, ways, ...outcome });
+    if (outcome) this.steps.push({ path, parts, ways, ...outcome });
   }
 
   /** A plain value; null sets a declared field back to its default, or takes it out. */
@@ -175,9 +177,9 @@ class ChangeReader {
       this.problems.add('required', 'is required', parts.join('.'));
       return null;
     }
-    const problems = new Problems(parts);
-    const value = storeValue(shape, sent, problems, this.now);
-    this.problems.take(problems);
+    for (const part of parts) this.problems.enter(part);
+    const value = storeValue(shape, sent, this.problems, this.now);
+    for (let left = parts.length; left > 0; left--) this.problems.leave();
     return { apply: () => value, plain: { value }, puts: [value], clears: false };
   }
 
@@ -212,6 +214,10 @@ class ChangeReader {
   }
 }
 
+function parentOf(parts: readonly string[], at: number): string {
+  return short(parts.slice(0, at).join('.'));
+}
+
 function cleared(value: FieldRule['default']): Outcome {
   return { apply: () => value, plain: { value }, puts: value === undefined ? [] : [value], clears: true };
 }
@@ -228,30 +234,34 @@ export function applyChange<T extends Fields>({ steps, moments }: DocumentChange
     if (!(held instanceof Date) || held.getTime() !== at.getTime()) problems.add('system', KEPT_TEXT, name);
   }
   for (const step of steps) takeStep(next, step, problems);
-  const judged = new Set<string>();
-  for (const step of steps) if (!step.clears) judgeWay(next, step, problems, judged);
+  let judged: Set<string> | null = null;
+  for (const step of steps) {
+    if (!step.clears && step.parts.length > 1) judgeWay(next, step, problems, (judged ??= new Set()));
+  }
   problems.throwIfAny();
   return next as T;
 }
 
 /** Copies what is on the way to a path, and puts at its end what the step makes of what is there. */
-function takeStep(root: Fields, { parts, ways, apply, clears }: Step, problems: Problems): void {
+function takeStep(root: Fields, step: Step, problems: Problems): void {
+  const { parts, ways, clears } = step;
   let holder: Fields | unknown[] = root;
-  for (const [at, part] of parts.entries()) {
+  for (let at = 0; at < parts.length; at++) {
+    const part = parts[at]!;
     if (Array.isArray(holder)) {
-      if (!ARRAY_POSITION.test(part)) return clears ? undefined : noteBlocked(problems, parts, at);
+      if (!ARRAY_POSITION.test(part)) return clears ? undefined : noteBlocked(problems, step, at);
       if (Number(part) >= holder.length) return clears ? undefined : noteNoPosition(problems, parts, at);
     }
     const within = holder as Fields;
     const held = Object.hasOwn(within, part) ? within[part] : undefined;
-    if (at === parts.length - 1) return putValue(within, part, apply, problems, parts);
+    if (at === parts.length - 1) return putValue(within, part, held, step, problems);
     const isMissing = held === undefined;
     if (isMissing && clears) return;
     if (isMissing && ways[at]!.type === 'Array') return noteNoPosition(problems, parts, at + 1);
     if (Array.isArray(held)) holder = within[part] = [...(held as unknown[])];
     else if (isMissing) holder = within[part] = presetOf(ways[at]!);
     else if (isFieldsObject(held)) holder = within[part] = { ...held };
-    else return clears ? undefined : noteBlocked(problems, parts, at + 1);
+    else return clears ? undefined : noteBlocked(problems, step, at + 1);
   }
 }
 
@@ -263,9 +273,7 @@ function presetOf(way: ValueShape): Fields {
   );
 }
 
-function putValue(holder: Fields, name: string, apply: Apply, problems: Problems, parts: readonly string[]): void {
-  const path = parts.join('.');
-  const held = Object.hasOwn(holder, name) ? holder[name] : undefined;
+function putValue(holder: Fields, name: string, held: unknown, { path, apply }: Step, problems: Problems): void {
   let value: unknown;
   try {
     value = apply(held, (rule, text) => problems.add(rule, text, path));
@@ -276,8 +284,8 @@ function putValue(holder: Fields, name: string, apply: Apply, problems: Problems
   else if (held !== undefined) delete holder[name];
 }
 
-function noteBlocked(problems: Problems, parts: readonly string[], at: number): void {
-  problems.add('path', `cannot be set: ${parts.slice(0, at).join('.')} is not an object`, parts.join('.'));
+function noteBlocked(problems: Problems, { path, parts }: Step, at: number): void {
+  problems.add('path', `cannot be set: ${parts.slice(0, at).join('.')} is not an object`, path);
 }
 
 /** One beyond the end would fill the gap with nulls, or make an object of a missing list. */

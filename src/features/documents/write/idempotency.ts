@@ -41,7 +41,9 @@ const RECORD_BYTES = 400;
 const ID_BYTES = 16;
 
 /** Notes in the transaction that stores the effect of a request that it was carried out, and of which ids that was. */
-export type Mark = (ids: readonly ObjectId[]) => Promise<WriteTurn | undefined>;
+export type Mark = (ids: readonly ObjectId[]) => Promise<WriteTurn> | undefined;
+
+const NO_MARK: Mark = () => undefined;
 
 /** Thrown by a mark: another attempt of the request has been carried out. */
 class CarriedOut extends Error {
@@ -55,15 +57,21 @@ class CarriedOut extends Error {
  * `answerAgain` from what is stored then, another body is 422. The mark is stored with the effect, so that neither is
  * there without the other; a refused request leaves the key free.
  */
-export async function executeOnce<T>(
+export function executeOnce<T>(app: App, request: RepeatableRequest, execution: Execution<T>): Promise<T> {
+  return request.key === null ? execution.carryOut(NO_MARK) : executeMarked(app, request, execution);
+}
+
+/** Carries a request out, or answers it again. */
+interface Execution<T> {
+  carryOut: (mark: Mark) => Promise<T>;
+  answerAgain: (ids: readonly ObjectId[]) => T | Promise<T>;
+}
+
+async function executeMarked<T>(
   app: App,
   request: RepeatableRequest,
-  {
-    carryOut,
-    answerAgain,
-  }: { carryOut: (mark: Mark) => Promise<T>; answerAgain: (ids: readonly ObjectId[]) => T | Promise<T> },
+  { carryOut, answerAgain }: Execution<T>,
 ): Promise<T> {
-  if (request.key === null) return carryOut(() => Promise.resolve(undefined));
   const { writer, collection } = request.place;
   const { projectId } = collection;
   const bodyHash = sha256Hex(JSON.stringify(request.body) ?? '');

@@ -1,15 +1,24 @@
 import type { App } from '../../../app.js';
 import { missing } from '../../../errors.js';
-import { commitWrites } from '../store/commit-writes.js';
-import { visibleDocuments, type StoredDocument } from '../store/document.js';
-import { documentStore } from '../store/document-store.js';
+import { whenKnown } from '../../../platform/when-known.js';
+import type { Referrer, Writer } from '../../access/access-rules.js';
+import { askNothing, type AskSet } from '../../access/rules/access-sets.js';
+import type { Collection } from '../../collections/collection.js';
+import { withFolded } from '../../collections/fields/nocase.js';
+import { requireRoomFor } from '../../quota/database-quota.js';
+import { withOutbox } from '../../webhooks/outbox/outbox-field.js';
+import { isHeard, newEvent } from '../../webhooks/outbox/queue-events.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { askHooks } from './ask-hooks.js';
-import { openInserts, requireCreatable } from './decide-insert.js';
-import { presentWritten } from './guard-fields.js';
-import { executeOnce, type Mark } from './idempotency.js';
+import { type DecidedWrite, commitWrites } from '../store/commit-writes.js';
+import { documentStore } from '../store/document-store.js';
+import { type StoredDocument, visibleDocuments } from '../store/document.js';
+import { duplicateValue } from '../store/explain-write-error.js';
+import { openReferences } from '../store/new-references.js';
+import { ruleRefused, presentWritten, requireSettableInside } from './admit-write.js';
+import { askHooks, isHookField } from './ask-hooks.js';
+import { type Mark, executeOnce } from './idempotency.js';
 import { readNewDocument } from './new-document.js';
-import { findReadable, type WriteTarget } from './write-target.js';
+import { type WriteTarget, findReadable, referrerOf } from './write-target.js';
 
 /**
  * Stores one document and answers it (rest-api.md 4.2). 400 with every problem, 403 for another owner, 409 for a taken
@@ -44,4 +53,72 @@ export async function insertDocument(
       return presentWritten(shown ?? { ...read(), _id, createdAt, updatedAt: createdAt }, writer);
     },
   });
+}
+
+/**
+ * Throws 403 RULE_REFUSED unless the rule `create` admits the document as it would be stored. Where rules name sets,
+ * that is decided inside of the write, which gives `ask`.
+ */
+export function requireCreatable(writer: Writer, document: StoredDocument, ask?: AskSet): void {
+  // Under row-level security its owner has just been set.
+  if (!writer || writer.ownerField !== null || (writer.hasSets && !ask)) return;
+  if (!writer.admits('create', document, ask ?? askNothing)) throw ruleRefused('create');
+}
+
+/**
+ * Prepares the decisions to store new documents: what takes time is asked here, once for all of them. 403
+ * QUOTA_EXCEEDED. Each decision refuses by the rule `create`, by references and by an `_id` that is taken. A promise
+ * only when it takes time.
+ */
+export function openInserts(
+  app: App,
+  place: WriteTarget,
+  documents: readonly StoredDocument[],
+): DecidedWrite[] | Promise<DecidedWrite[]> {
+  const { collection, writer } = place;
+  const folded = documents.map((document) => withFolded(collection, document));
+  const named = (name: string): boolean =>
+    documents.some((document) => Object.hasOwn(document, name)) || isHookField(place, name);
+  const asked = [
+    requireRoomFor(app, collection.projectId, { documents: folded }),
+    openReferences(app, { collection, referrer: referrerOf(place), named }),
+    isHeard(app, collection, 'insert'),
+    writer?.hasSets ? writer.openSets() : null,
+  ] as const;
+  return whenKnown(asked, ([, references, heard, sets]) =>
+    folded.map((document): DecidedWrite => {
+      const next = withOutbox(document, heard ? newEvent(app, 'insert') : null);
+      return {
+        ...{ collection, id: document._id, action: 'insert' },
+        decide(stored, exists, read) {
+          if (sets) {
+            const ask = sets(exists);
+            requireCreatable(writer, document, ask);
+            requireSettableInside(collection, writer!, document, ask);
+          }
+          if (document.isDeleted === false) references?.require(null, document, exists, read);
+          if (stored) throw duplicateValue(['_id']);
+          return next;
+        },
+        requireFilled(_, filled, exists, read) {
+          requireCreatable(writer, filled, sets?.(exists));
+          references?.require(null, filled, exists, read);
+        },
+      };
+    }),
+  );
+}
+
+/**
+ * Stores a new document, which refers to others with the referrer's rights, or the project's. 409 DUPLICATE_VALUE when
+ * a unique value is taken, 400 when an index cannot hold it, or REFERENCE_MISSING, 403 QUOTA_EXCEEDED.
+ */
+export async function insertDocumentRecord(
+  app: App,
+  collection: Collection,
+  document: StoredDocument,
+  referrer: Referrer | null = null,
+): Promise<void> {
+  const place = { collection, writer: null, ...(referrer && { referrer }) };
+  await commitWrites(app, await openInserts(app, place, [document]));
 }

@@ -7,7 +7,7 @@ import { HIDDEN_FIELD, KEPT_FIELDS } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentShape, storeObject } from '../store/document-shape.js';
-import { requireSettable } from './guard-fields.js';
+import { requireSettable } from './admit-write.js';
 import { rejectUnsafeValue } from '../store/unsafe-values.js';
 import { Problems } from '../reply/problems.js';
 

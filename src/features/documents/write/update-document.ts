@@ -1,11 +1,28 @@
+import { type Document, type ObjectId, calculateObjectSize } from 'bson';
 import type { App } from '../../../app.js';
-import { commitWrites } from '../store/commit-writes.js';
+import { type AppError, conflict, forbidden, invalid } from '../../../errors.js';
+import { whenKnown } from '../../../platform/when-known.js';
+import { type AskSet, askInside } from '../../access/rules/access-sets.js';
+import { filterOf } from '../../access/rules/compile-rule.js';
+import { holdsIn } from '../../access/rules/holds-in.js';
+import type { Collection } from '../../collections/collection.js';
+import { isJsonObject } from '../../collections/fields/field-type.js';
+import { requireRoomFor } from '../../quota/database-quota.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { askHooks } from './ask-hooks.js';
-import { openUpdate, readUpdate, type ChangeConditions } from './decide-update.js';
-import { presentWritten } from './guard-fields.js';
-import { executeOnce, type Mark } from './idempotency.js';
-import { readWritten, type WriteTarget } from './write-target.js';
+import { type DecidedWrite, commitWrites } from '../store/commit-writes.js';
+import type { StoredDocument } from '../store/document.js';
+import { grownTooLarge } from '../store/explain-write-error.js';
+import { openReferences } from '../store/new-references.js';
+import { openVersions } from '../store/next-version.js';
+import { type ServiceChange, openMatch, withValues } from '../store/service-change.js';
+import { requireAdmitted, requireAdmittedAfter, fieldProtected, presentWritten } from './admit-write.js';
+import { askHooks, isHookField } from './ask-hooks.js';
+import { type DocumentChange, applyChange, readChange } from './change.js';
+import { type Mark, executeOnce } from './idempotency.js';
+import { type ExpectedVersion, requireVersion } from './if-match.js';
+import { fieldFixed } from './new-document.js';
+import { valueKey } from './operators/value-key.js';
+import { type WriteTarget, documentNotFound, readWritten, referrerOf, requireDocumentId } from './write-target.js';
 
 /**
  * Changes the given fields of an active document and answers it (rest-api.md 4.2, update rules): read, changed, judged
@@ -34,4 +51,163 @@ export async function updateDocument(
     carryOut,
     answerAgain: async ([id]) => presentWritten(await readWritten(app, place, id!), place.writer),
   });
+}
+
+export interface ChangeConditions {
+  /** A change of the service's own by the same write. */
+  alongside?: ServiceChange | undefined;
+  expected?: ExpectedVersion | undefined;
+  /** The body may have update operators (writes.md 1). */
+  takesOperators?: boolean;
+}
+
+/** An update as far as that goes without the stored document. */
+export interface ReadUpdate extends Pick<ChangeConditions, 'expected' | 'alongside'> {
+  id: ObjectId;
+  change: DocumentChange;
+}
+
+/**
+ * Reads the update that a body asks for. 401 for an anonymous caller, 400 with every problem of the body, 403 for
+ * fields that its writer changes in no document.
+ */
+export function readUpdate(
+  place: WriteTarget,
+  idText: string,
+  body: unknown,
+  now: number,
+  conditions: ChangeConditions = {},
+): ReadUpdate {
+  const { collection, writer } = place;
+  const id = requireDocumentId(idText);
+  for (const name of ['read', 'update', 'updateTo'] as const) writer?.requireKnown(name);
+  if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
+  const { expected, alongside, takesOperators = false } = conditions;
+  const change = readChange(collection, id, body, { now, takesOperators });
+  rejectParts(place, change);
+  return { id, change, expected, alongside };
+}
+
+/**
+ * Prepares the decision about one document: what takes time is asked here, so that the decision itself can be made
+ * inside the write. 403 QUOTA_EXCEEDED. A promise only when it takes time.
+ */
+export function openUpdate(app: App, place: WriteTarget, update: ReadUpdate): DecidedWrite | Promise<DecidedWrite> {
+  const { collection, writer } = place;
+  const { id, change, expected = null, alongside } = update;
+  const named = (name: string): boolean =>
+    change.steps.some(({ parts }) => parts[0] === name) ||
+    (change.owner !== null && name === collection.rls?.ownerField) ||
+    isHookField(place, name);
+  const asked = [
+    requireRoomFor(app, collection.projectId, { change: addedBy(change) }),
+    openReferences(app, { collection, referrer: referrerOf(place), named }),
+    openVersions(app, collection, 'update'),
+    writer?.hasSets ? writer.openSets() : null,
+    alongside ? openMatch(alongside.filter) : null,
+  ] as const;
+  return whenKnown(asked, ([, references, versions, sets, meets]): DecidedWrite => {
+    const requireAfter: Required<DecidedWrite>['requireFilled'] = (stored, changed, exists, read) => {
+      if (writer) requireAdmittedAfter(writer, changed, askInside(sets, exists));
+      references?.require(stored, changed, exists, read);
+    };
+    return {
+      ...{ collection, id, action: 'update' },
+      decide(stored, exists, read) {
+        if (stored?.isDeleted !== false) throw documentNotFound();
+        const ask = askInside(sets, exists);
+        if (writer) requireAdmitted(writer, 'update', stored, ask);
+        requireVersion(stored, expected);
+        requireFields(place, change, stored, ask);
+        const owner = ownerAfter(place, change, stored);
+        if (meets && !meets(stored)) throw changing();
+        const changed = applyChange(change, stored);
+        if (owner) changed[owner.name] = owner.value;
+        requireAfter(stored, changed, exists, read);
+        const next = versions.next(stored, alongside ? withValues(changed, alongside.set) : changed);
+        requireSize(app, stored, next);
+        return next;
+      },
+      requireFilled(stored, filled, exists, read) {
+        requireAfter(stored, filled, exists, read);
+        requireSize(app, stored!, filled);
+      },
+    };
+  });
+}
+
+/** The values that the change may put, by their paths. */
+function addedBy({ steps }: DocumentChange): Document {
+  const added: Document = {};
+  for (const { path, puts } of steps) added[path] = puts.length === 1 ? puts[0] : puts;
+  return added;
+}
+
+const NEVER_CHANGES = 'is set when the document is stored and cannot be changed';
+
+const isFixed = ({ fields }: Collection, name: string): boolean =>
+  fields.some((field) => field.name === name && field.fixed);
+
+/** 403 for a part or an operator of a field that is only compared whole: what it comes to would tell what is hidden. */
+function rejectParts({ collection, writer }: WriteTarget, { steps }: DocumentChange): void {
+  if (!writer) return;
+  for (const { parts, plain } of steps) {
+    if (plain && parts.length === 1) continue;
+    const [name] = parts as [string];
+    if (isFixed(collection, name)) throw fieldFixed(name, NEVER_CHANGES);
+    const guarded = writer.fields?.guarded.get(name);
+    if (guarded && filterOf(guarded.read) !== null) throw fieldProtected(name);
+  }
+}
+
+/** 403 unless the rule of each changed field holds, or its writer sees the field and sends it back as it is. */
+function requireFields(
+  { collection, writer }: WriteTarget,
+  { steps }: DocumentChange,
+  stored: StoredDocument,
+  ask: AskSet,
+): void {
+  if (!writer) return;
+  for (const { parts, plain } of steps) {
+    const [name] = parts as [string];
+    const guarded = writer.fields?.guarded.get(name);
+    const fixed = isFixed(collection, name);
+    if (!fixed && (!guarded || guarded.maySet(stored, ask))) continue;
+    const isSeen = !guarded || holdsIn(guarded.read, stored);
+    if (isSeen && plain && valueKey(valueAt(stored, parts) ?? null) === valueKey(plain.value ?? null)) continue;
+    throw fixed ? fieldFixed(name, NEVER_CHANGES) : fieldProtected(name);
+  }
+}
+
+function valueAt(document: unknown, parts: readonly string[]): unknown {
+  return parts.reduce<unknown>(
+    (value, part) => (value as Record<string, unknown> | null | undefined)?.[part],
+    document,
+  );
+}
+
+/** The owner stays; only the project may give one to a document that has none. */
+function ownerAfter(
+  { collection, writer }: WriteTarget,
+  { owner }: DocumentChange,
+  stored: StoredDocument,
+): { name: string; value: string } | null {
+  if (!owner) return null;
+  const name = collection.rls!.ownerField;
+  const isOpen = !writer && (stored[name] ?? null) === null;
+  if (owner.value === null || (stored[name] !== owner.value && !isOpen)) {
+    throw forbidden('OWNER_IMMUTABLE', 'Owner field immutable');
+  }
+  return { name, value: owner.value };
+}
+
+function changing(): AppError {
+  return conflict('DOCUMENT_CHANGING', 'The document is being changed by others: try again', { retryAfterSeconds: 1 });
+}
+
+/** The embedded engine looks at that itself. */
+function requireSize(app: App, stored: StoredDocument, next: StoredDocument): void {
+  if (app.db.kind === 'embedded') return;
+  const size = calculateObjectSize(next);
+  if (size > app.config.documentMaxBytes && size > calculateObjectSize(stored)) throw grownTooLarge();
 }

@@ -1,6 +1,6 @@
 import { actingAs } from '../../../platform/actor.js';
 import type { App } from '../../../app.js';
-import type { Access } from '../../../http/routes/route.js';
+import type { Access, RouteContext } from '../../../http/routes/route.js';
 import { actorOf, tenantOfCaller } from '../../access/caller.js';
 import { WRITES_DOCUMENTS_DESCRIPTION } from '../../access/describe-access.js';
 import { callerOf, authenticateKey } from '../../access/require-key.js';
@@ -16,18 +16,24 @@ interface ToTarget {
 export const WRITES_DOCUMENTS: Access<ToTarget> = {
   ...WRITES_DOCUMENTS_DESCRIPTION,
   admit: authenticateKey,
-  give: async (app, ctx) => ({
-    app: actingAs(app, actorOf(callerOf(ctx))),
-    target: await requireWriteTarget(app, callerOf(ctx), ctx.params.collectionName!),
-  }),
+  give: giveTarget,
 };
 
 /** The same for a write that answers the document: it asks for room before the write, never after it. */
 export const WRITES_AND_SHOWS: Access<ToTarget> = {
   ...WRITES_DOCUMENTS,
-  async give(app, ctx) {
-    const given = await WRITES_DOCUMENTS.give!(app, ctx);
-    await app.replies.room(tenantOfCaller(callerOf(ctx)));
-    return given;
+  give(app, ctx) {
+    const given = giveTarget(app, ctx);
+    const room = (to: ToTarget): ToTarget | Promise<ToTarget> =>
+      app.replies.room(tenantOfCaller(callerOf(ctx)))?.then(() => to) ?? to;
+    return given instanceof Promise ? given.then(room) : room(given);
   },
 };
+
+function giveTarget(app: App, ctx: RouteContext): ToTarget | Promise<ToTarget> {
+  const caller = callerOf(ctx);
+  const target = requireWriteTarget(app, caller, ctx.params.collectionName!);
+  const acting = actingAs(app, actorOf(caller));
+  if (target instanceof Promise) return target.then((opened) => ({ app: acting, target: opened }));
+  return { app: acting, target };
+}

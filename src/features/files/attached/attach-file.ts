@@ -7,7 +7,7 @@ import { requireUserId } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
 import { collectionStore } from '../../collections/collection-store.js';
 import { USERS } from '../../collections/users-collection.js';
-import { requireUpdatable } from '../../documents/write/admit-state.js';
+import { requireUpdatable } from '../../documents/write/change-state.js';
 import type { Project } from '../../projects/project.js';
 import { isPublicBucket } from '../bucket/check-bucket.js';
 import { isSince, type FileDocument, type FileRecord, choosePlace, openPlace, fileMissing } from '../file.js';

@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import { AppError, conflict, tooLarge } from '../../../errors.js';
 import type { Referrer } from '../../access/access-rules.js';
 import type { Collection } from '../../collections/collection.js';
-import { insertDocumentRecord } from '../../documents/write/decide-insert.js';
+import { insertDocumentRecord } from '../../documents/write/insert-document.js';
 import type { User } from '../user.js';
 import { prepareUserStore } from '../user-store.js';
 import { calculateObjectSize, type Document } from 'bson';

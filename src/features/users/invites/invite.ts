@@ -15,7 +15,7 @@ import { countMailTo } from '../codes/mail-allowance.js';
 import { deliverToUser } from '../user-hooks.js';
 import { isEmail, normaliseEmail } from '../credentials.js';
 import { unlessDuplicate } from '../../../platform/database/database.js';
-import { insertDocumentRecord } from '../../documents/write/decide-insert.js';
+import { insertDocumentRecord } from '../../documents/write/insert-document.js';
 import { changeRoles } from '../accounts/user-roles.js';
 import type { User } from '../user.js';
 

@@ -5,32 +5,29 @@ import { generateEventId } from '../deliveries/build-delivery.js';
 import { findOutbox, type OutboxEntry } from './outbox-field.js';
 import { relayDocuments } from './relay-outbox.js';
 import { coversEvent, type Action } from '../webhook-event.js';
-import { listProjectWebhooks } from '../webhook-store.js';
+import { listProjectWebhooks, peekProjectWebhooks, type Webhook } from '../webhook-store.js';
 
 /**
- * The event that a write must store with its change, or null when no webhook listens and no log is filled by it. A
- * webhook that another process registered counts within half a second.
+ * Whether a write must store an event with its change: a webhook listens, or a log is filled by it. A webhook that
+ * another process registered counts within half a second. A promise only when it takes time.
  */
-export async function queueEvents(
+export function isHeard(
   app: App,
   collection: Pick<Collection, 'projectId' | 'name' | 'changes'>,
   action: Action,
-): Promise<OutboxEntry | null> {
-  const logged = !app.db.changeLogs && keepsChanges(app, collection);
-  if (!logged && !(await isHeard(app, collection, action))) return null;
-  const { actor } = app;
-  const by = actor.type === 'system' ? undefined : { actor };
-  return { id: generateEventId(), action, at: new Date(app.clock.now()), ...by };
+): boolean | Promise<boolean> {
+  if (!app.db.changeLogs && keepsChanges(app, collection)) return true;
+  const { projectId, name } = collection;
+  const isHeardBy = (webhooks: readonly Webhook[]): boolean =>
+    webhooks.some(({ disabled, events }) => !disabled && coversEvent(events, name, action));
+  const known = peekProjectWebhooks(app, projectId);
+  return known ? isHeardBy(known) : listProjectWebhooks(app, projectId).then(isHeardBy);
 }
 
-/** True if a webhook listens to an action on the documents of a collection. */
-async function isHeard(
-  app: App,
-  { projectId, name }: Pick<Collection, 'projectId' | 'name'>,
-  action: Action,
-): Promise<boolean> {
-  const webhooks = await listProjectWebhooks(app, projectId);
-  return webhooks.some(({ disabled, events }) => !disabled && coversEvent(events, name, action));
+/** The event of a change. */
+export function newEvent({ actor, clock }: App, action: Action): OutboxEntry {
+  const by = actor.type === 'system' ? undefined : { actor };
+  return { id: generateEventId(), action, at: new Date(clock.now()), ...by };
 }
 
 /**

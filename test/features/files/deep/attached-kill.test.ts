@@ -3,7 +3,7 @@ import { ObjectId } from 'bson';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../../src/app.js';
 import type { Collection } from '../../../../src/features/collections/collection.js';
-import { deleteDocument, trashDocument } from '../../../../src/features/documents/write/trash-document.js';
+import { deleteDocument, trashDocument } from '../../../../src/features/documents/write/change-state.js';
 import { insertDocument } from '../../../../src/features/documents/write/insert-document.js';
 import { purgeTrash } from '../../../../src/features/documents/bulk/remove-old-documents.job.js';
 import { removeAttached, sweepAttached } from '../../../../src/features/files/attached/attached.job.js';

@@ -24,6 +24,7 @@ export interface SentChange {
  * values, CONFLICTING_PATHS for a path that is changed twice, or together with one inside it.
  */
 export function takeOperators(body: Record<string, unknown>): SentChange {
+  if (!Object.keys(body).some((key) => key.startsWith('$'))) return { plain: body, operators: [], unset: [] };
   const plain: Record<string, unknown> = {};
   const operators: SentOperator[] = [];
   let unset: string[] = [];
@@ -42,8 +43,7 @@ export function takeOperators(body: Record<string, unknown>): SentChange {
   }
   for (const { name, path, operand } of operators) rejectUnsafeUpdate({ [path]: innerValues(name, operand) });
   for (const path of unset) rejectUnsafeUpdate({ [path]: null });
-  const changed = [...operators.map(({ path }) => path), ...unset];
-  if (changed.length > 0) rejectConflicts(changed, Object.keys(plain));
+  rejectConflicts([...operators.map(({ path }) => path), ...unset], Object.keys(plain));
   return { plain, operators, unset };
 }
 

@@ -1,0 +1,172 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { type AppError, missing } from '../../../errors.js';
+import type { Caller } from '../../access/caller.js';
+import type { AskSet } from '../../access/rules/access-sets.js';
+import type { Collection } from '../../collections/collection.js';
+import type { PresentedDocument } from '../reply/present-document.js';
+import { type DecidedWrite, commitWrites } from '../store/commit-writes.js';
+import { type StoredDocument, trashCutoff } from '../store/document.js';
+import { type StateWrite, openRecovery, openRemoval, openTrashing } from '../store/state-writes.js';
+import { type RuledAction, requireAdmitted, requireAdmittedAfter, presentWritten } from './admit-write.js';
+import { askHooks } from './ask-hooks.js';
+import { type Mark, executeOnce } from './idempotency.js';
+import { type ExpectedVersion, requireVersion } from './if-match.js';
+import {
+  type WriteTarget,
+  documentNotFound,
+  lookAt,
+  referrerOf,
+  requireDocumentId,
+  requireWriteTarget,
+} from './write-target.js';
+
+interface AskedState {
+  /** The rule that decides. */
+  action: RuledAction;
+  /** Whether the document is where the writer says it is. */
+  isThere: (stored: StoredDocument) => boolean;
+  expected?: ExpectedVersion | undefined;
+  notFound?: () => AppError;
+}
+
+/**
+ * Whether a writer may do something to a document that changes none of its fields: 401 at once, 404, 403, 412 by what
+ * is stored.
+ */
+async function openAdmission(
+  { writer }: WriteTarget,
+  { action, isThere, expected = null, notFound = documentNotFound }: AskedState,
+): Promise<StateWrite['admit']> {
+  const rules = action === 'update' ? (['read', 'update', 'updateTo'] as const) : (['read', 'delete'] as const);
+  for (const name of rules) writer?.requireKnown(name);
+  const sets = await writer?.openSets();
+  return (stored, exists): stored is StoredDocument => {
+    if (!stored || !isThere(stored)) throw notFound();
+    if (writer) {
+      const ask: AskSet = (...question) => sets!(exists)(...question);
+      requireAdmitted(writer, action, stored, ask, notFound);
+      if (action === 'update') requireAdmittedAfter(writer, stored, ask);
+    }
+    requireVersion(stored, expected);
+    return true;
+  };
+}
+
+/**
+ * Throws what an update by the caller of no field at all would throw: 404 without such an active document, 401 or 403
+ * where the caller may not change it. Answers where it is and when it was stored. Nothing is written.
+ */
+export async function requireUpdatable(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  idText: string,
+): Promise<{ collection: Collection; createdAt: Date | null }> {
+  const id = requireDocumentId(idText);
+  const place = await requireWriteTarget(app, caller, collectionName);
+  const { collection } = place;
+  const admit = await openAdmission(place, { action: 'update', isThere: ({ isDeleted }) => isDeleted === false });
+  return lookAt(app, collection, id, (stored, exists) => {
+    admit(stored, exists);
+    return { collection, createdAt: stored?.createdAt ?? null };
+  });
+}
+
+interface RemovalOptions {
+  expected?: ExpectedVersion;
+  idempotencyKey?: string | null;
+}
+
+/**
+ * Moves an active document to the trash (rest-api.md 3.1). 404 when there is none, one already trashed included; 403
+ * OWNER_MISMATCH for another user's, 412 CHANGED_MEANWHILE for another version than the expected one. With an
+ * idempotency key a repeated request is answered like the first one.
+ */
+export async function trashDocument(
+  app: App,
+  place: WriteTarget,
+  idText: string,
+  options: RemovalOptions = {},
+): Promise<string> {
+  const id = requireDocumentId(idText);
+  return removeOnce(app, place, { id: idText, permanent: false }, options, () =>
+    decideTrashing(app, place, id, options.expected),
+  );
+}
+
+/** The decision to trash an active document for a writer, beside other writes of the same transaction. */
+export async function decideTrashing(
+  app: App,
+  place: WriteTarget,
+  id: ObjectId,
+  expected: ExpectedVersion = null,
+  beside: Pick<StateWrite, 'earlier' | 'cascade'> = {},
+): Promise<DecidedWrite> {
+  const isThere = ({ isDeleted }: StoredDocument): boolean => isDeleted === false;
+  const admit = await openAdmission(place, { action: 'delete', isThere, expected });
+  return openTrashing(app, { collection: place.collection, id, admit, referrer: referrerOf(place), ...beside });
+}
+
+/** Removes a document at once and permanently, from the trash too. Refuses as trashDocument does. */
+export async function deleteDocument(
+  app: App,
+  place: WriteTarget,
+  idText: string,
+  options: RemovalOptions = {},
+): Promise<string> {
+  const id = requireDocumentId(idText);
+  return removeOnce(app, place, { id: idText, permanent: true }, options, async () => {
+    const isThere = ({ isDeleted }: StoredDocument): boolean => typeof isDeleted === 'boolean';
+    const admit = await openAdmission(place, { action: 'delete', isThere, expected: options.expected });
+    return openRemoval(app, { collection: place.collection, id, admit, referrer: referrerOf(place) });
+  });
+}
+
+function removeOnce(
+  app: App,
+  place: WriteTarget,
+  body: { id: string; permanent: boolean },
+  { idempotencyKey: key = null }: RemovalOptions,
+  decide: () => Promise<DecidedWrite>,
+): Promise<string> {
+  const carryOut = async (mark: Mark): Promise<string> => {
+    const write = await decide();
+    const ask = askHooks(app, place.hooked, { isOne: true, idempotencyKey: key });
+    await commitWrites(app, [write], { first: await mark([]), ask });
+    return write.id.toHexString();
+  };
+  return executeOnce(app, { place, action: 'delete', key, body }, { carryOut, answerAgain: () => body.id });
+}
+
+/**
+ * Takes a document out of the trash (decisions.md 3). 404 when it is not there or too long there, 403 for another
+ * user's, 409 when a unique value was taken since, 412 CHANGED_MEANWHILE for another version than the expected one.
+ */
+export async function recoverDocument(
+  app: App,
+  place: WriteTarget,
+  idText: string,
+  expected: ExpectedVersion = null,
+): Promise<PresentedDocument> {
+  const id = requireDocumentId(idText);
+  const [recovered] = await commitWrites(app, [await decideRecovery(app, place, id, expected)]);
+  return presentWritten(recovered!.after!, place.writer);
+}
+
+/** The decision to take a document back for a writer. */
+export async function decideRecovery(
+  app: App,
+  place: WriteTarget,
+  id: ObjectId,
+  expected: ExpectedVersion,
+): Promise<DecidedWrite> {
+  const cutoff = trashCutoff(app);
+  const admit = await openAdmission(place, {
+    action: 'update',
+    isThere: ({ isDeleted, deletedAt }) => isDeleted === true && deletedAt !== null && deletedAt > cutoff,
+    expected,
+    notFound: () => missing('DOCUMENT_NOT_FOUND', 'There is no document with this id in the trash'),
+  });
+  return openRecovery(app, { collection: place.collection, id, admit });
+}
