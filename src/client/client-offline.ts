@@ -60,7 +60,7 @@ export function openOfflineStore(name: string, { collections, onConflict }: Offl
       const open = async (): Promise<LocalSession> => {
         (await before)?.close(isWiped);
         if (!factory) throw new Error('There is no IndexedDB');
-        const parts = { factory, plain, tools, tell, onConflict, isOwn, show: watches.show };
+        const parts = { factory, plain, tools, tell, fault, onConflict, isOwn, show: watches.show };
         return (session = await openLocalSession(`bsvc:${name}:${tools.connection.name}:${next}`, parts));
       };
       opening = open().catch(fault);

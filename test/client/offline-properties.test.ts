@@ -17,6 +17,9 @@ const test = await useTestApp();
 const shop = await buildProject(test.app);
 const server = createClient({ url: test.url, key: shop.secret });
 
+/** How likely it is that a device has no room for what is to be stored. */
+const FULL = [0, 0, 0.2, 1];
+
 interface World {
   name: string;
   random: Random;
@@ -65,14 +68,24 @@ async function step(world: World): Promise<void> {
   const device = random.pick(world.devices);
   world.made += 1;
   if (random.chance(0.25)) device.network = random.pick(['up', 'up', 'down', 'answers lost']);
+  if (random.chance(0.1)) {
+    const [full, turns] = [random.pick(FULL), random.fork(`room ${world.made}`)];
+    device.isFull = () => turns.chance(full);
+  }
   const writing = write({ ...world }, device);
+  writing.catch(() => undefined);
   // A run that is killed answers nothing any more.
   const ended = random.chance(0.15);
   if (random.chance(0.3)) void device.store.send().catch(() => undefined);
   for (let turns = random.below(12); turns > 0; turns--) await new Promise((next) => setImmediate(next));
-  if (!ended) return writing;
+  // Without room it is the service that takes a write, or does not.
+  const isRefused = (): boolean => device.events.some(({ type }) => type === 'fault');
+  if (!ended) {
+    return writing.catch((error: unknown) => {
+      if (!isRefused()) throw error;
+    });
+  }
   device.kill();
-  writing.catch(() => undefined);
   device.start();
 }
 
@@ -110,4 +123,4 @@ it('whatever order outages and kills come in, devices and service agree, and not
     expect(new Set(logs.map(({ mark }) => mark as string)).size).toBe(logs.length);
     for (const device of devices) device.kill();
   }
-}, 120_000);
+}, 300_000);

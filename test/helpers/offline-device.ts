@@ -11,6 +11,8 @@ export interface Device {
   store: OfflineStore;
   /** An error that whatever is to be stored from now on meets; null for none. */
   storageError: Error | null;
+  /** Asked for each transaction that stores something: true when it has no room. One that only removes fits. */
+  isFull: () => boolean;
   /** Of this run of the application. */
   events: OfflineEvent[];
   network: Network;
@@ -29,49 +31,68 @@ interface Run {
 
 /** The parts of IndexedDB that are watched. */
 interface Transaction {
+  error: Error | null;
+  objectStore(name: string): Values;
   abort(): void;
   addEventListener(type: string, listener: () => void): void;
+}
+interface Values {
+  get(key: string): object;
+  put(value: unknown, key: string): object;
 }
 interface Database {
   transaction(...words: unknown[]): Transaction;
 }
 
+/** A transaction that a device without room for its values ends when it is to be committed, as browsers do. */
+function withoutRoom(transaction: Transaction): Transaction {
+  let isOver = false;
+  const put = (values: Values, key: string): object => {
+    isOver = true;
+    return Object.assign(values.get(key), { onsuccess: () => transaction.abort() });
+  };
+  const guardValues = (values: Values): Values =>
+    guard(values, (name) => (name === 'put' ? (_: unknown, key: string) => put(values, key) : undefined));
+  return guard(transaction, (name) => {
+    if (name === 'objectStore') return (of: string) => guardValues(transaction.objectStore(of));
+    return name === 'error' && isOver ? Object.assign(new Error('full'), { name: 'QuotaExceededError' }) : undefined;
+  });
+}
+
+/** An object with members of which some are others. */
+const guard = <T extends object>(of: T, memberOf: (name: string | symbol) => unknown): T =>
+  new Proxy(of, {
+    get(target, name) {
+      const own = memberOf(name);
+      if (own !== undefined) return own;
+      const value = Reflect.get(target, name) as unknown;
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+    set: (target, name, value) => Reflect.set(target, name, value),
+  });
+
 const never = new Promise<never>(() => undefined);
 
 /** The database of a device as one run of its application sees it: from its end on nothing is stored. */
-function databaseOf(device: object, run: Run, errorOf: () => Error | null): object {
-  const guarded = (database: Database): Database =>
-    new Proxy(database, {
-      get(target, name) {
-        if (name !== 'transaction') {
-          const value = Reflect.get(target, name) as unknown;
-          return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-        }
-        return (...words: unknown[]) => {
-          if (run.isDead) throw new Error('The application has ended');
-          const error = words[1] === 'readwrite' ? errorOf() : null;
-          if (error) throw error;
-          const transaction = target.transaction(...words);
-          run.transactions.add(transaction);
-          transaction.addEventListener('complete', () => run.transactions.delete(transaction));
-          return transaction;
-        };
-      },
-      set: (target, name, value) => Reflect.set(target, name, value),
-    });
-  return new Proxy(device, {
-    get(target, name) {
-      const value = Reflect.get(target, name) as (...words: unknown[]) => unknown;
-      if (name !== 'open') return value.bind(target) as unknown;
-      return (...words: unknown[]) => {
-        const request = value.apply(target, words) as { result: Database };
-        return new Proxy(request, {
-          get: (of, part) => (part === 'result' ? guarded(of.result) : (Reflect.get(of, part) as unknown)),
-          set: (of, part, given) => Reflect.set(of, part, given),
-        });
-      };
-    },
-  });
+function databaseOf(factory: InstanceType<typeof IDBFactory>, run: Run, device: Device): object {
+  const transactionOf = (database: Database, words: unknown[]): Transaction => {
+    if (run.isDead) throw new Error('The application has ended');
+    const isWriting = words[1] === 'readwrite';
+    if (isWriting && device.storageError) throw device.storageError;
+    const transaction = database.transaction(...words);
+    run.transactions.add(transaction);
+    transaction.addEventListener('complete', () => run.transactions.delete(transaction));
+    return isWriting && device.isFull() ? withoutRoom(transaction) : transaction;
+  };
+  const guardDatabase = (database: Database): Database =>
+    guard(database, (name) =>
+      name === 'transaction' ? (...words: unknown[]) => transactionOf(database, words) : undefined,
+    );
+  const open = (name: string, version: number): object => {
+    const request = factory.open(name, version) as unknown as { result: Database };
+    return guard(request, (part) => (part === 'result' ? guardDatabase(request.result) : undefined));
+  };
+  return guard(factory, (name) => (name === 'open' ? open : undefined));
 }
 
 /** A device with an application that is a client of the service at `url`. */
@@ -84,6 +105,7 @@ export function openDevice(url: string, key: string, name: string, session: obje
     events: [],
     network: 'up',
     storageError: null,
+    isFull: () => false,
     kill() {
       run.isDead = true;
       run.ends.abort();
@@ -109,7 +131,7 @@ export function openDevice(url: string, key: string, name: string, session: obje
         await response.body?.cancel();
         throw new TypeError('fetch failed');
       };
-      Object.assign(globalThis, { indexedDB: databaseOf(database, own, () => device.storageError) });
+      Object.assign(globalThis, { indexedDB: databaseOf(database, own, device) });
       device.events = [];
       const { events } = device;
       device.store = openOfflineStore(name, options);

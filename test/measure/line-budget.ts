@@ -5,7 +5,7 @@
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
   cli: 12400,
   src: 1100,
-  'src/client': 5650,
+  'src/client': 5625,
   'src/config': 800,
   'src/console': 12550,
   'src/engine': 32850,
@@ -44,7 +44,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'test/api': 37100,
   'test/bench': 3300,
   'test/cli': 9850,
-  'test/client': 4860,
+  'test/client': 4875,
   'test/clients': 650,
   'test/console': 3150,
   'test/e2e': 6990,

@@ -50,8 +50,9 @@ interface Added {
 const OPERATORS: Readonly<Record<string, (before: never, by: never) => unknown>> = {
   $inc: (before: number | undefined, by: number) => (before ?? 0) + by,
   $mul: (before: number | undefined, by: number) => (before ?? 0) * by,
-  $min: (before: number | undefined, by: number) => (before === undefined || by < before ? by : before),
-  $max: (before: number | undefined, by: number) => (before === undefined || by > before ? by : before),
+  // A missing number is neither less nor more.
+  $min: (before: number, by: number) => (before < by ? before : by),
+  $max: (before: number, by: number) => (before > by ? before : by),
   $push(before: unknown[] | undefined, by: Added | null) {
     const list = [...(before ?? [])];
     const { $position = list.length, $slice = Infinity } = by ?? {};

@@ -23,31 +23,26 @@ interface ReadOptions extends WatchOptions {
 
 /** `collection` and `batch` of a client with a local database: what that cannot do, the client's own do. */
 export function openCollections(parts: Parts): Pick<Plain, 'collection' | 'batch'> {
-  const { plain, tools, watches, collections } = parts;
+  const { plain, watches, collections } = parts;
   const write = openWriter(parts);
   return {
     collection(of) {
       const online = plain.collection(of);
       if (collections && !collections.includes(of)) return online;
+      const writes = openWrites(parts, write, of);
       return {
         ...online,
         ...openReads(parts, of),
-        ...openWrites(parts, write, of),
+        ...writes,
+        remove: (id: string, options?: { permanent?: boolean }) =>
+          options?.permanent ? online.remove(id, options) : writes.remove(id),
         follow: watches.follow(of),
       } as never;
     },
     async batch(build) {
       const operations: Operation[] = [];
-      const collection = (of: string): object => {
-        const { insert, update, state } = operationsOn(tools, of);
-        return {
-          insert: (document: object) => void operations.push(insert(document)),
-          update: (...words: Parameters<typeof update>) => void operations.push(update(...words)),
-          remove: (id: string) => void operations.push(state('remove', id)),
-          recover: (id: string) => void operations.push(state('recover', id)),
-        };
-      };
-      build({ collection } as never);
+      const add = (added: Operation[]): Promise<never> => (operations.push(...added), Promise.resolve(added as never));
+      build({ collection: (of: string) => openWrites(parts, add, of) } as never);
       const results = await write(operations);
       return results ?? plain.batch(build);
     },
@@ -123,10 +118,7 @@ function openWrites({ plain, tools }: Parts, write: Write, of: string) {
     },
     update: (...words: Parameters<typeof update>) =>
       one(update(...words), () => online.update(...(words as [string, object]))),
-    async remove(id: string, options: { permanent?: boolean } = {}) {
-      const without = (): Promise<void> => online.remove(id, options);
-      await (options.permanent ? without() : one(state('remove', id), without));
-    },
+    remove: async (id: string) => void (await one(state('remove', id), () => online.remove(id))),
     recover: (id: string) => one(state('recover', id), () => online.recover(id)),
   };
 }

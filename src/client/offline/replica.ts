@@ -18,11 +18,14 @@ export interface Operation {
 
 /** Writes that are carried out together, in the queue under `q/` and their number. */
 export interface Entry {
-  /** Names the entry, so that it is stored once. */
+  /** Names the entry, so that it is stored once, and a batch that it is the first of. */
   key: string;
   at: string;
   operations: Operation[];
-  /** Set before it is sent: a repeated request is the same, under the same Idempotency-Key. */
+  /**
+   * Set before it is sent with others: a repeated request is the same, under the same Idempotency-Key. An entry that is
+   * sent alone is so without it, and what has become of it is known by its key.
+   */
   batch?: { key: string; at: number } | undefined;
   /** The service may have carried it out, and no longer know. */
   isOld?: boolean | undefined;

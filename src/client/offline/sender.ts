@@ -1,7 +1,7 @@
 import type { ApiError } from '../api-error.js';
 import { mergeChange, type Fields } from './change.js';
 import { entriesOf, newestOf, placeOf, type Doc, type Entry, type Held, type Operation } from './replica.js';
-import type { Changes, LocalStore } from './store.js';
+import { isFull, type Changes, type LocalStore } from './store.js';
 
 /** A change that met another one of the same field. */
 export interface Conflict {
@@ -26,14 +26,18 @@ export type OfflineEvent =
   /** This device cannot keep its database: the client goes on with the service alone. */
   | { type: 'fault'; message: string };
 
+/** What the service answers an operation: undefined where that is not known any more. */
+interface Result {
+  document: Doc | null | undefined;
+}
+
 /** What the sender needs. */
 export interface SenderParts {
   store: LocalStore;
   /** Carries a batch out; throws an ApiError. Null: it is no longer this user's turn. */
-  post: (key: string, operations: object[]) => Promise<{ document: Doc | null }[] | null>;
+  post: (key: string, operations: object[]) => Promise<Result[] | null>;
   /** A document as the service has it. */
   get: (collection: string, id: string) => Promise<Doc>;
-  newKey: () => string;
   tell: (event: OfflineEvent) => void;
   onConflict: ((conflict: Conflict) => unknown) | undefined;
   /** Documents that the feed has told are gone while a batch was under way. */
@@ -52,16 +56,17 @@ const KNOWN_MS = 20 * 3600_000;
 
 /** Sends what is in the queue, in its order and each once, until it is empty; throws what it has to wait for. */
 export function openSender(parts: SenderParts): () => Promise<void> {
-  const { store, post, get, newKey, tell, gone } = parts;
-  let most = MAX_OPERATIONS;
+  const { store, post, get, tell, gone } = parts;
+  /** The first one may have been sent alone, and nothing says so where the device was full. */
+  let most = 1;
 
   /** Changes items of the queue, unless somebody else has changed one of them. */
-  const replace = async (next: Next, told: readonly OfflineEvent[] = []): Promise<void> => {
+  const replace = async (next: Next, told: readonly OfflineEvent[] = [], isCertain = true): Promise<void> => {
     const isOurs = await store.commit(() => {
       const items = [...next];
       if (items.some(([[key, entry]]) => store.state.get(key) !== entry)) return null;
       return new Map(items.map(([[key], entry]) => [key, entry ?? undefined]));
-    });
+    }, isCertain);
     if (isOurs) told.forEach(tell);
   };
   /** They are no batch any more, and one is dropped. */
@@ -78,17 +83,17 @@ export function openSender(parts: SenderParts): () => Promise<void> {
       const { batch } = waiting[0]?.[1] ?? {};
       if (waiting.length === 0) return [];
       if (!batch) {
-        const told: OfflineEvent[] = [];
-        const next = await rebased(parts, firstOf(waiting, most), told, (operation) => {
-          const newest = newestOf(store.state.get(placeOf(operation)) as Held);
-          return newest && newest.updatedAt > operation.base!.updatedAt ? newest : undefined;
+        const first = firstOf(waiting, most);
+        const fixed = { key: first[0]![1].key, at: Date.now() };
+        const versions = openVersions(first);
+        const next = first.map((item): [Item, Entry] => {
+          return [item, { ...item[1], operations: item[1].operations.map(versions), batch: fixed }];
         });
-        const fixed = { key: newKey(), at: Date.now() };
-        const versions = openVersions([...next.values()]);
-        for (const [item, entry] of next) {
-          if (entry) next.set(item, { ...entry, operations: entry.operations.map(versions), batch: fixed });
-        }
-        await replace(next, told);
+        // What cannot be noted of many is sent alone.
+        await replace(new Map(next), [], first.length === 1).catch((error: unknown) => {
+          if (first.length === 1 || !isFull(error)) throw error;
+          most = 1;
+        });
         continue;
       }
       const items = waiting.filter(([, each]) => each.batch?.key === batch.key);
@@ -104,11 +109,10 @@ export function openSender(parts: SenderParts): () => Promise<void> {
   const resolve = async (items: readonly Item[], error: ApiError): Promise<void> => {
     const { status, code, retryAfter } = error;
     const [detail] = error.details as readonly { index?: number; field?: string }[];
-    const index = detail?.index ?? -1;
-    const operation = operationsOf(items)[index];
+    const operation = operationsOf(items)[detail?.index ?? -1];
     const item = items.find(([, { operations }]) => operations.includes(operation!));
-    const isFinal = /^4(00|03|04|09|13|22)$/.test(`${status}`) && !retryAfter;
-    if (status === 412 && operation && item) {
+    const isFinal = /^4(0[0349]|13|22)$/.test(`${status}`) && !retryAfter;
+    if (item && operation && status === 412) {
       const { collection, id } = operation;
       const theirs = await get(collection, id).catch((thrown: unknown) => {
         if ((thrown as ApiError).status !== 404) throw thrown;
@@ -117,9 +121,8 @@ export function openSender(parts: SenderParts): () => Promise<void> {
       if (!theirs) return;
       const told: OfflineEvent[] = [];
       const next = await rebased(parts, items, told, (each) =>
-        placeOf(each) === placeOf(operation) ? theirs : undefined,
+        placeOf(each) === placeOf(operation) ? theirs : newestOf(store.state.get(placeOf(each)) as Held),
       );
-      for (const [each, entry] of next) next.set(each, entry && freed(entry));
       return replace(next, told);
     }
     // Of many that are too much together, none is.
@@ -131,7 +134,13 @@ export function openSender(parts: SenderParts): () => Promise<void> {
     // A body that is too large, or has what no body may have: which item that is shows when it is alone.
     if (!/^4(00|13|22)$/.test(`${status}`)) throw error;
     most = items.length >> 1;
-    return most === 0 ? drop(items, items[0]!, error) : replace(free(items));
+    if (most > 0) return replace(free(items));
+    if (code !== 'IDEMPOTENCY_KEY_REUSED') return drop(items, items[0]!, error);
+    // It was carried out, for a version that a full device could not note.
+    const results = operationsOf(items).map(async ({ collection, id }) => {
+      return { document: await get(collection, id).catch(() => undefined) };
+    });
+    await settle(parts, items, await Promise.all(results));
   };
 
   return async () => {
@@ -153,11 +162,7 @@ export function openSender(parts: SenderParts): () => Promise<void> {
 }
 
 /** What the service has answered is known, and what the next changes of these documents are made of. */
-const settle = (
-  { store, gone }: SenderParts,
-  items: readonly Item[],
-  results: readonly { document: Doc | null }[],
-): Promise<boolean> =>
+const settle = ({ store, gone }: SenderParts, items: readonly Item[], results: readonly Result[]): Promise<boolean> =>
   store.commit(() => {
     const { state } = store;
     if (items.some(([key, entry]) => state.get(key) !== entry)) return null;
@@ -181,7 +186,7 @@ const settle = (
       }
     }
     return changes;
-  });
+  }, true);
 
 interface Refusal {
   status: number;
@@ -189,7 +194,7 @@ interface Refusal {
   message: string;
 }
 
-const UNKNOWN: Refusal = { status: 0, code: 'OUTCOME_UNKNOWN', message: 'Sent long ago, and never answered' };
+const UNKNOWN: Refusal = { status: 0, code: 'OUTCOME_UNKNOWN', message: 'Sent long ago, not answered' };
 
 const isOld = ({ at }: { at: number }): boolean => Date.now() - at > KNOWN_MS;
 const freed = ({ batch, ...entry }: Entry): Entry => ({ ...entry, isOld: entry.isOld || (batch && isOld(batch)) });
@@ -221,7 +226,7 @@ function firstOf(items: readonly Item[], most: number): Item[] {
 
 /** Items with what is left of them now that documents are others than those that they were made of. */
 async function rebased(
-  { onConflict }: SenderParts,
+  { onConflict = () => undefined }: SenderParts,
   items: readonly Item[],
   told: OfflineEvent[],
   theirsOf: (operation: Operation) => Doc | undefined,
@@ -240,17 +245,15 @@ async function rebased(
       let left = kept;
       if (lost.length > 0) {
         const conflict = { collection, id, mine, theirs, base };
-        const decided =
-          onConflict &&
-          (await Promise.resolve(conflict)
-            .then(onConflict)
-            .catch(() => undefined));
+        const decided = await Promise.resolve(conflict)
+          .then(onConflict)
+          .catch(() => undefined);
         if (decided instanceof Object) left = decided as Fields;
         else told.push({ type: 'conflict', ...conflict });
       }
       if (Object.keys(left).length > 0) operations.push({ ...operation, body: left, base: theirs });
     }
-    next.set(item, operations.length > 0 ? { ...item[1], operations } : null);
+    next.set(item, operations.length > 0 ? freed({ ...item[1], operations }) : null);
   }
   return next;
 }
@@ -259,19 +262,16 @@ async function rebased(
  * Gives the first change of each document the version that it was made of, where one of them names values; the others
  * see what it leaves.
  */
-function openVersions(entries: readonly (Entry | null)[]): (operation: Operation) => Operation {
+function openVersions(items: readonly Item[]): (operation: Operation) => Operation {
   const bound = new Set(
-    entries
-      .flatMap((entry) => entry?.operations ?? [])
+    operationsOf(items)
       .filter(({ body }) => !namesOf(body).every(isOperator))
       .map(placeOf),
   );
-  const seen = new Set<string>();
   return (operation) => {
-    const place = placeOf(operation);
     const { base } = operation;
-    const isFirst = base && bound.has(place) && !seen.has(place);
-    seen.add(place);
-    return { ...operation, ifMatch: isFirst ? `"${base.updatedAt}"` : undefined };
+    // Later ones do not find it any more.
+    const isFirst = bound.delete(placeOf(operation));
+    return { ...operation, ifMatch: isFirst && base ? `"${base.updatedAt}"` : undefined };
   };
 }

@@ -50,6 +50,7 @@ export interface SessionParts {
   /** Documents of the collection have changed. */
   show: (collection: string) => void;
   tell: (event: OfflineEvent) => void;
+  fault: (error: unknown) => void;
   onConflict: ((conflict: Conflict) => unknown) | undefined;
   /** True as long as the user of this session is the client's. */
   isOwn: () => boolean;
@@ -76,7 +77,7 @@ export async function openLocalSession(name: string, given: SessionParts): Promi
   let isArmed = false;
 
   const fault = (error: unknown): void => {
-    if (!signal.aborted) tell({ type: 'fault', message: String(error) });
+    if (!signal.aborted) given.fault(error);
   };
   /** Those who show it look again: it may be the service that answers now. */
   const tellAll = (collections: Iterable<string>): void => {
@@ -86,7 +87,7 @@ export async function openLocalSession(name: string, given: SessionParts): Promi
   const onChange = (before: Changes, state: LocalStore['state']): void => {
     const changed = view.update(state, before);
     if (!isOpen) return;
-    if (isLeading) for (const key of before.keys()) if (key.startsWith('c/')) copies.keep(key.slice(2));
+    if (isLeading) collectionsOf(before).forEach(copies.keep);
     if ([...before.keys()].some((key) => key.startsWith('q/'))) {
       tell({ type: 'queue', pending: pending() });
       void send();
@@ -102,14 +103,20 @@ export async function openLocalSession(name: string, given: SessionParts): Promi
     !!(state.get(`c/${collection}`) as Kept | undefined)?.isReady ||
     operations().some((each) => each.collection === collection);
 
-  const kept = (): string[] => [...state.keys()].filter((key) => key.startsWith('c/')).map((key) => key.slice(2));
   const copies = openCopies(given, store, gone, fault, tellAll);
   const send = openSending(given, store, gone, signal, fault, () => isLeading);
   const lead = (): void => {
     if (isLeading || signal.aborted) return;
     isLeading = true;
-    kept().forEach(copies.keep);
+    collectionsOf(state).forEach(copies.keep);
     void send();
+  };
+  /** Waits until something is so, or cannot be without a network. */
+  const reached = async (isSo: () => boolean): Promise<void> => {
+    const { status } = tools.connection;
+    const unwatch = status.onChange(() => waits.look());
+    await waits.until(() => signal.aborted || isSo() || status.state === 'offline');
+    unwatch();
   };
   // It also takes the lead of a tab that does not do what all wait for: two that lead do no harm.
   leadAlone(`${name}:leader`, signal, lead, fault);
@@ -122,12 +129,7 @@ export async function openLocalSession(name: string, given: SessionParts): Promi
       const about = `c/${collection}`;
       const asked = store.commit(() => (state.has(about) ? null : new Map([[about, {}]])));
       await asked.catch((error: unknown) => copies.lose(collection, error));
-      const { status } = tools.connection;
-      const unwatch = status.onChange(() => tellAll([]));
-      await waits.until(
-        () => signal.aborted || copies.isOnline(collection) || isShown(collection) || status.state === 'offline',
-      );
-      unwatch();
+      await reached(() => copies.isOnline(collection) || isShown(collection));
     },
     async add(added) {
       const key = tools.randomKey();
@@ -146,6 +148,8 @@ export async function openLocalSession(name: string, given: SessionParts): Promi
         if (!isFull(error)) throw error;
         fault(error);
         await copies.makeRoom();
+        // What cannot be stored is sent after the queue.
+        await reached(() => pending() === 0);
         await store.commit(build);
       });
       if (isLeading || isArmed) return;
@@ -156,11 +160,15 @@ export async function openLocalSession(name: string, given: SessionParts): Promi
     close(isWiped) {
       ends.abort();
       copies.stop();
-      tellAll([]);
+      waits.look();
       store.close(isWiped);
     },
   };
 }
+
+/** The collections that some values are about. */
+const collectionsOf = (values: LocalStore['state']): string[] =>
+  [...values.keys()].filter((key) => key.startsWith('c/')).map((key) => key.slice(2));
 
 /** Copies of collections, as this tab keeps them. */
 interface Copies {
@@ -213,9 +221,9 @@ function openCopies(
     async makeRoom() {
       isFailed = true;
       stop();
+      tellAll(collectionsOf(store.state));
       const keys = [...store.state.keys()].filter((key) => /^[cd]/.test(key));
-      tellAll(keys.filter((key) => key.startsWith('c')).map((key) => key.slice(2)));
-      await store.commit(() => new Map(keys.map((key) => [key, undefined]))).catch(fault);
+      await store.commit(() => new Map(keys.map((key) => [key, undefined])), true).catch(fault);
     },
   };
   return copies;
@@ -272,9 +280,9 @@ function openSending(
   fault: (error: unknown) => void,
   isLeading: () => boolean,
 ): () => Promise<void> {
-  const { connection, randomKey } = tools;
+  const { connection } = tools;
   const sendAll = openSender({
-    ...{ store, gone, onConflict, newKey: randomKey },
+    ...{ store, gone, onConflict },
     tell(event) {
       store.post(event);
       tell(event);

@@ -41,8 +41,11 @@ export interface LocalStore {
   /**
    * Stores what `build` makes of the state, as a whole and after all that was begun before. It is built again if
    * another tab has changed one of these values, other than documents. False if there is nothing to store.
+   *
+   * A full device throws. With `isCertain` it removes what is to be removed, and has the rest in this tab alone until
+   * there is room; items of the queue are removed when no other one is there in this tab alone.
    */
-  commit: (build: () => Changes | null) => Promise<boolean>;
+  commit: (build: () => Changes | null, isCertain?: boolean) => Promise<boolean>;
   /** Sends a message to the other tabs. */
   post: (message: object) => void;
   /** Ends; with `isWiped` nothing is left. */
@@ -83,6 +86,9 @@ export async function openLocalStore(
 ): Promise<LocalStore> {
   const run = openRuns(factory, name);
   const state = new Map<string, unknown>();
+  /** What is stored of values that are others in this tab alone. */
+  const unstored: Changes = new Map();
+  const storedOf = (key: string): unknown => (unstored.has(key) ? unstored : state).get(key);
 
   const take = (changes: Iterable<[string, unknown]>): void => {
     const before: Changes = new Map();
@@ -97,6 +103,7 @@ export async function openLocalStore(
   const reload = async (): Promise<void> => {
     const [keys, values] = await run((stored) => Promise.all([ask(stored.getAllKeys()), ask(stored.getAll())]));
     const next = new Map(keys.map((key, at) => [key, values[at]]));
+    unstored.clear();
     const all = [...new Set([...state.keys(), ...keys])];
     take(all.filter((key) => !isSame(state.get(key), next.get(key))).map((key) => [key, next.get(key)]));
   };
@@ -114,31 +121,50 @@ export async function openLocalStore(
       // Read, since messages of several tabs may overtake each other.
       const read = async (): Promise<void> => {
         const values = await run((stored) => Promise.all(keys.map((key) => ask(stored.get(key)))));
+        keys.forEach((key) => unstored.delete(key));
         take(keys.map((key, at) => [key, values[at]]));
       };
       inTurn(read).catch(() => undefined);
     };
   }
   await tail;
+  /** False if another tab has changed what is to be changed. */
+  const write = (changes: Changes): Promise<boolean> =>
+    run(async (stored) => {
+      const guarded = [...changes.keys()].filter((key) => !key.startsWith('d/'));
+      const found = await Promise.all(guarded.map((key) => ask(stored.get(key))));
+      if (found.some((value, at) => !isSame(value, storedOf(guarded[at]!)))) return false;
+      for (const [key, value] of changes) {
+        if (value === undefined) stored.delete(key);
+        else stored.put(value, key);
+      }
+      return true;
+    }, 'readwrite');
   return {
     state,
-    commit: (build) =>
+    commit: (build, isCertain) =>
       inTurn(async () => {
         for (;;) {
           const changes = build();
           if (!changes?.size) return false;
-          const guarded = [...changes.keys()].filter((key) => !key.startsWith('d/'));
-          const isOurs = await run(async (stored) => {
-            const found = await Promise.all(guarded.map((key) => ask(stored.get(key))));
-            if (found.some((value, at) => !isSame(value, state.get(guarded[at]!)))) return false;
-            for (const [key, value] of changes) {
-              if (value === undefined) stored.delete(key);
-              else stored.put(value, key);
+          const all: Changes = new Map(
+            [...unstored.keys(), ...changes.keys()].map((key) => {
+              return [key, (changes.has(key) ? changes : state).get(key)];
+            }),
+          );
+          const isOurs = await write(all).catch((error: unknown) => {
+            if (!isCertain || !isFull(error)) throw error;
+            const isHeld = [...all].some(([key, value]) => value && key.startsWith('q/'));
+            for (const [key, value] of all) {
+              if (value === undefined && !(isHeld && key.startsWith('q/'))) continue;
+              unstored.set(key, storedOf(key));
+              all.delete(key);
             }
-            return true;
-          }, 'readwrite');
+            return write(all);
+          });
           if (isOurs) {
-            channel?.postMessage({ keys: [...changes.keys()] });
+            for (const key of all.keys()) unstored.delete(key);
+            channel?.postMessage({ keys: [...all.keys()] });
             take(changes);
             return true;
           }
@@ -195,15 +221,12 @@ function openRuns(factory: DatabaseFactory, name: string): Runs {
 }
 
 /** What `work` makes of the values, once it is committed. */
-async function transact<T>(database: Database, mode: string, work: (stored: Values) => Promise<T>): Promise<T> {
-  const transaction = database.transaction(VALUES, mode);
-  // Some browsers end transactions by themselves.
-  const ended = new Promise<void>((resolve, reject) => {
-    transaction.oncomplete = () => resolve();
+const transact = <T>(database: Database, mode: string, work: (stored: Values) => Promise<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const transaction = database.transaction(VALUES, mode);
+    const made = work(transaction.objectStore(VALUES));
+    made.catch(reject);
+    transaction.oncomplete = () => resolve(made);
+    // Some browsers end transactions by themselves.
     transaction.onabort = () => reject(transaction.error ?? new Error('The transaction was aborted'));
   });
-  ended.catch(() => undefined);
-  const made = await work(transaction.objectStore(VALUES));
-  await ended;
-  return made;
-}

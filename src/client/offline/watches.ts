@@ -100,10 +100,16 @@ export function openWatches(plain: Plain, tools: Tools, current: () => Promise<L
     follow(of) {
       const service = plain.collection(of).follow as never as Record<'set', (...words: unknown[]) => () => void> &
         ((...words: unknown[]) => () => void);
-      const follow = (options: WatchOptions, listener: (event: FollowEvent<Doc>) => void): (() => void) => {
+      const shown = (
+        options: WatchOptions,
+        show: (documents: Doc[]) => void,
+        followService: () => () => void,
+      ): (() => void) => {
         const select = options.since === undefined ? read(options) : null;
-        const followService = (): (() => void) => service(options, listener);
         if (!select) return followService();
+        return watch(of, (documents) => select(documents).slice(0, options.limit), show, followService);
+      };
+      const follow = (options: WatchOptions, listener: (event: FollowEvent<Doc>) => void): (() => void) => {
         let told = new Map<string, Doc>();
         const show = (documents: Doc[]): void => {
           const next = new Map(documents.map((document) => [document._id, document]));
@@ -115,14 +121,10 @@ export function openWatches(plain: Plain, tools: Tools, current: () => Promise<L
           told = next;
           listener({ type: 'ready' });
         };
-        return watch(of, (documents) => select(documents).slice(0, options.limit), show, followService);
+        return shown(options, show, () => service(options, listener));
       };
-      follow.set = (options: WatchOptions, show: (documents: Doc[]) => void): (() => void) => {
-        const select = read(options);
-        const followService = (): (() => void) => service.set(options, show);
-        if (!select) return followService();
-        return watch(of, (documents) => select(documents).slice(0, options.limit), show, followService);
-      };
+      follow.set = (options: WatchOptions, show: (documents: Doc[]) => void): (() => void) =>
+        shown(options, show, () => service.set(options, show));
       return follow;
     },
     show(collection) {
