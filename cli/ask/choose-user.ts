@@ -11,7 +11,7 @@ import type { Context } from '../shell/context.js';
 import { findActor } from '../shell/record-audit.js';
 
 /** The user to view a project as. */
-export const viewAsOption = option('--as <user>', 'as this user (id or e-mail address) sees it, or "anyone"');
+export const viewAsOption = option('--as <user>', 'view as this user (id or email address), or "anyone"');
 
 /** Reads documents as the operator, or as the user of `--as`, which is recorded in the audit log. */
 export function readAs<T>(

@@ -37,11 +37,11 @@ export function readUniqueOption(text: string): Unique {
 
 /** The rules of a collection, one option each. */
 export const RULE_OPTIONS = {
-  read: option('--read <rule>', 'who reads a document, in lists, joins and changes alike'),
-  create: option('--create <rule>', 'who stores a document'),
-  update: option('--update <rule>', 'who changes a document: holds before and afterwards'),
-  delete: option('--delete <rule>', 'who trashes and removes a document'),
-  updateTo: option('--update-to <rule>', 'what an update may lead to, where that is something else than --update'),
+  read: option('--read <rule>', 'who may read documents, also in joins and change feeds'),
+  create: option('--create <rule>', 'who may create documents'),
+  update: option('--update <rule>', 'who may update documents, checked before and after the update'),
+  delete: option('--delete <rule>', 'who may move documents to the trash and delete them'),
+  updateTo: option('--update-to <rule>', 'rule for the updated document, if it differs from --update'),
 };
 
 /** Those of the rules that the words name. */

@@ -1,6 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { agentPage } from '../../src/features/reference/machine-pages.js';
+import { agentPage } from '../../src/features/reference/machine-routes.js';
 import { FOR_ALL, replaceFile } from '../formats/output-file.js';
 import { defineCommand, option } from '../shell/command.js';
 

@@ -20,7 +20,7 @@ export default defineCommand({
   ],
   parameters: {
     limit: option('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeWithin(1, MAX_LIMIT)),
-    since: option('--since <duration>', 'no older than this, for example 24h or 30d', parseDuration),
+    since: option('--since <duration>', 'only newer entries than this, for example 24h or 30d', parseDuration),
     action: option('--action <words>', 'only this command, for example "project delete", or all of "project"'),
     actor: option('--actor <name>', 'only actions of this operator, for example ann@example.com'),
     project: option('--project <name>', 'only this project, by name or id; BSVC_PROJECT is not used here'),

@@ -7,7 +7,13 @@ import { readSecret } from '../shell/read-secret.js';
 import type { Result } from '../view/output.js';
 import { SOME_ORIGIN, checkBucket } from '../../src/features/files/bucket/check-bucket.js';
 import { presentBucket } from '../../src/features/files/bucket/project-bucket.js';
-import { BUCKET_DEFAULTS, applyBucketCors, clearBucket, requireBucket, setBucket } from '../../src/features/files/bucket/project-bucket.js';
+import {
+  BUCKET_DEFAULTS,
+  applyBucketCors,
+  clearBucket,
+  requireBucket,
+  setBucket,
+} from '../../src/features/files/bucket/project-bucket.js';
 import { EXIT, UsageError } from '../view/exit.js';
 
 /** A project's own mail account, secrets masked. */
@@ -68,7 +74,7 @@ const set = defineProjectCommand({
 const isGiven = ({ stdin, env }: SecretSource): boolean => stdin || env !== undefined;
 
 const clear = defineProjectCommand({
-  details: 'The secret of its events is forgotten too. Mail goes out through the service’s own provider again.',
+  details: 'Also removes the secret of its events. Emails are sent by the server’s provider again.',
   examples: ['bsvc byok clear --project shop', 'bsvc byok clear --project shop --yes'],
   audited: true,
   destroys: ({ project }) => ({ what: `Forgets the mail provider’s key of ${project.name}.`, name: project.name }),
@@ -103,7 +109,7 @@ function presentBucketResult(project: Project): Result {
 
 const showBucket = defineProjectCommand({
   details:
-    '--check tries put, head, delete, a signed upload and the CORS rules, on objects of its own. --fix first replaces the CORS rules of the bucket, so that browsers can upload, and checks too.',
+    '--check tests put, head, delete, a signed upload and the CORS rules with temporary objects. --fix replaces the CORS rules of the bucket first, so that browsers can upload.',
   examples: [
     'bsvc byok bucket show --project shop',
     'bsvc byok bucket show --project shop --check --origin https://shop.example',
@@ -111,7 +117,7 @@ const showBucket = defineProjectCommand({
   ],
   audited: ({ fix }) => fix,
   parameters: {
-    check: flag('--check', 'try the bucket'),
+    check: flag('--check', 'test the bucket'),
     origins: list('--origin <origin>', 'origin of the pages that upload (repeatable, default: any)'),
     fix: flag('--fix', 'set the CORS rules of the bucket'),
   },
@@ -200,8 +206,7 @@ const setOwnBucket = defineCommand({
 });
 
 const clearOwnBucket = defineProjectCommand({
-  details:
-    'New files go to the service’s own storage again; what is in the bucket stays there and is no longer managed.',
+  details: 'New files go to the server’s own storage again. Files in the bucket stay there and are no longer managed.',
   examples: ['bsvc byok bucket clear --project shop', 'bsvc byok bucket clear --project shop --yes'],
   audited: true,
   destroys: ({ project }) => ({ what: `Forgets the bucket of ${project.name} and its secret.`, name: project.name }),

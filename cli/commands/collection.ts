@@ -3,10 +3,9 @@ import { dropCollection } from '../../src/features/collections/drop-collection.j
 import { writeExpire } from '../../src/features/collections/fields/expire.js';
 import type { Field } from '../../src/features/collections/fields/field.js';
 import { writeUnique } from '../../src/features/collections/fields/unique.js';
-import { readIndexSizes } from '../../src/features/collections/indexes/index-sizes.js';
+import { readIndexSizes } from '../../src/features/collections/indexes/document-indexes.js';
 import { suggestedIndexes } from '../../src/features/collections/indexes/unindexed-reads.js';
-import { listCollections } from '../../src/features/collections/list-collections.js';
-import { presentCollection } from '../../src/features/collections/present-collection.js';
+import { listCollections, presentCollection } from '../../src/features/collections/list-collections.js';
 import { ACCESS_SENTENCES, RULE_NAMES, SERVER_ONLY } from '../../src/features/collections/rules/collection-rules.js';
 import { USERS } from '../../src/features/collections/users-collection.js';
 import { chooseCollection, collectionArgument } from '../ask/choose-collection.js';
@@ -141,7 +140,7 @@ const show = defineCommand({
 });
 
 const drop = defineProjectCommand({
-  details: 'Removes the documents, those in the trash too.',
+  details: 'Also deletes the documents in the trash.',
   examples: ['bsvc collection drop posts --project shop', 'bsvc collection drop posts --project shop --yes'],
   audited: true,
   destroys: ({ project, collection }) => ({
@@ -175,7 +174,7 @@ const rls = defineCommand({
   parameters: {
     collection: collectionArgument,
     project: projectOption,
-    mode: choice<RlsMode>('--mode <mode>', 'which rule', ['public-read', 'private']),
+    mode: choice<RlsMode>('--mode <mode>', 'row-level security', ['public-read', 'private']),
     ownerField: option(
       '--owner-field <field>',
       'field that holds the owner’s user id (default: the present one, or userId)',

@@ -1,8 +1,7 @@
 import { defineCommand, flag } from '../shell/command.js';
 import { EXIT, UsageError } from '../view/exit.js';
 import type { Result } from '../view/output.js';
-import { checkContent, CONTENT } from '../doctor/check-data.js';
-import { checkUploads, UPLOADED } from '../doctor/check-uploads.js';
+import { checkContent, CONTENT, checkUploads, UPLOADED } from '../doctor/check-data.js';
 import { diagnose } from '../doctor/diagnose.js';
 import { repair } from '../doctor/repair.js';
 

@@ -22,9 +22,9 @@ export default defineProjectCommand({
   audited: ({ path }) => path !== undefined,
   destroys: 'at times',
   parameters: {
-    name: option('--name <text>', 'only names that hold this text, in either case'),
+    name: option('--name <text>', 'only names that contain this text, in any case'),
     limit: option('--limit <n>', `how many (default: ${FILES_PAGE})`, wholeWithin(1, MAX_FILES_PAGE)),
-    before: option('--before <path>', 'those before this one: the next page'),
+    before: option('--before <path>', 'start before this one, for the next page'),
     path: option('--delete <path>', 'delete the file with this path'),
   },
   async run(context, { app, project, limit, path, ...query }) {

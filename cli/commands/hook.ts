@@ -32,7 +32,7 @@ import { listSchedules, MISSED, type Repetition } from '../../src/features/hooks
 
 const SHOWN_CALLS = 20;
 
-const EVENTS = '<collection>.create, .update or .delete; after.<collection>.… hears of it afterwards';
+const EVENTS = '<collection>.create, .update or .delete; after.<collection>.… runs after the event';
 
 const eventArgument = argument('event', EVENTS);
 
@@ -50,12 +50,12 @@ const add = defineProjectCommand({
   audited: true,
   parameters: {
     event: eventArgument,
-    url: option('--url <url>', 'https address that is called'),
-    run: option('--run <file[#name]>', 'JavaScript file whose handler is called, ./hooks/orders.mjs'),
-    env: list('--env <names>', 'variables that files of the project see, comma-separated (repeatable)'),
+    url: option('--url <url>', 'https URL to call'),
+    run: option('--run <file[#name]>', 'JavaScript file with the handler to call, for example ./hooks/orders.mjs'),
+    env: list('--env <names>', 'environment variables that the project’s files can read, comma-separated (repeatable)'),
     onFailure: choice<ProjectHook['onFailure']>(
       '--on-failure <what>',
-      'what becomes of the request then (default: refuse)',
+      'what happens to the request if the call fails (default: refuse)',
       ['refuse', 'allow'],
     ),
     timeoutMs: option(
@@ -63,7 +63,7 @@ const add = defineProjectCommand({
       `how long to wait, ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS} (default: 5000)`,
       wholeWithin(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
     ),
-    ifNotExists: flag('--if-not-exists', 'do nothing when the event has a hook'),
+    ifNotExists: flag('--if-not-exists', 'do nothing if the event has a hook'),
   },
   async run(_context, { app, project, run, env, ...input }) {
     const names = env.flatMap((each) => each.split(','));
@@ -86,7 +86,8 @@ async function addForEvent(app: App, project: Project, input: NewHook) {
 }
 
 const listAll = defineProjectCommand({
-  details: 'Calls are kept for a day; --json shows the last of each with status, time and the beginning of the answer.',
+  details:
+    'Calls are kept for one day. --json shows the latest calls with status, time and the beginning of the response.',
   examples: ['bsvc hook list --project shop', 'bsvc hook list --project shop --json'],
   async run(_context, { app, project }) {
     const hooks = [
@@ -113,7 +114,7 @@ const listAll = defineProjectCommand({
 });
 
 const remove = defineProjectCommand({
-  details: 'What it was asked about goes on without it. The log of its calls goes too.',
+  details: 'Requests continue without it. Also deletes its call log.',
   examples: ['bsvc hook remove orders.create --project shop --yes'],
   audited: true,
   destroys: ({ event }) => ({ what: 'Removes the hook and the log of its calls.', name: event }),
@@ -131,7 +132,7 @@ const isSchedule = (event: string): boolean => !event.includes('.');
 
 const test = defineProjectCommand({
   details:
-    'Calls the hook with a document of yours, of which nothing is stored, or runs a schedule now, beside its times, and shows what it answers. Exit 1 when it fails; it is not tried again.',
+    'Calls a hook with a sample document, which is not stored, or runs a schedule immediately, and shows the response. Exits with 1 if the call fails; it is not retried.',
   examples: [
     'bsvc hook test orders.create --project shop',
     `bsvc hook test orders.create --project shop --document '{"quantity":2}'`,
@@ -140,7 +141,7 @@ const test = defineProjectCommand({
   audited: ({ event }) => isSchedule(event),
   parameters: {
     event: argument('event', `${EVENTS}; or the name of a schedule`),
-    document: option('--document <json>', 'the document that it is asked about', readDocument),
+    document: option('--document <json>', 'document to pass to the hook', readDocument),
   },
   async run(_context, { app, project, event, document }) {
     if (isSchedule(event) && document) throw new UsageError('--document goes with an event, such as orders.create.');
@@ -173,7 +174,7 @@ const nameArgument = argument('name', 'name of the schedule');
 
 const addTimed = defineProjectCommand({
   details: [
-    'The expression has five fields: minute, hour, day, month, weekday. Of a local time that occurs twice the first one counts; one that does not occur is the first moment after the gap.',
+    'The expression has five fields: minute, hour, day, month, weekday. A local time that occurs twice runs once, at its first occurrence. A local time that is skipped runs at the end of the gap.',
     'Calls of an address are signed by the Standard Webhooks scheme; --quiet prints the secret for it.',
   ].join('\n'),
   examples: [
@@ -185,14 +186,14 @@ const addTimed = defineProjectCommand({
     name: nameArgument,
     cron: option('--cron <expression>', 'when it runs'),
     timeZone: option('--tz <zone>', 'time zone of the expression (default: UTC)'),
-    url: option('--url <url>', 'https address that is called'),
-    run: option('--run <file[#name]>', 'JavaScript file whose handler is called, ./hooks/digest.mjs'),
+    url: option('--url <url>', 'https URL to call'),
+    run: option('--run <file[#name]>', 'JavaScript file with the handler to call, for example ./hooks/digest.mjs'),
     missed: choice<Repetition['missed']>(
       '--missed <what>',
-      'what becomes of times at which the service was off (default: once)',
+      'what to do about runs missed while the server was down (default: once)',
       MISSED,
     ),
-    ifNotExists: flag('--if-not-exists', 'do nothing when there is a schedule of that name'),
+    ifNotExists: flag('--if-not-exists', 'do nothing if one of that name exists'),
   },
   async run(context, { app, project, run, cron, ...input }) {
     const expression = cron ?? (await context.ask.text('Cron expression:', 'No time given: add --cron <expression>'));
@@ -206,7 +207,8 @@ const addTimed = defineProjectCommand({
 });
 
 const listTimed = defineProjectCommand({
-  details: 'Calls are kept for a day; --json shows the last of each with status, time and the beginning of the answer.',
+  details:
+    'Calls are kept for one day. --json shows the latest calls with status, time and the beginning of the response.',
   examples: ['bsvc schedule list --project shop', 'bsvc schedule list --project shop --json'],
   async run(_context, { app, project }) {
     const schedules = [];
@@ -230,7 +232,7 @@ const listTimed = defineProjectCommand({
 });
 
 const removeTimed = defineProjectCommand({
-  details: 'The log of its calls goes too.',
+  details: 'Also deletes its call log.',
   examples: ['bsvc schedule remove nightly --project shop --yes'],
   audited: true,
   destroys: ({ name }) => ({ what: 'Removes the schedule and the log of its calls.', name }),

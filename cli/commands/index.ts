@@ -207,16 +207,16 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     },
     {
       name: 'mail',
-      summary: 'mail of a project: test, logs, outbox, templates',
+      summary: 'email of a project: test, logs, outbox, templates',
       examples: [
         'bsvc mail test --project shop --to me@example.com',
         'bsvc mail outbox',
         'bsvc mail template list --project shop',
       ],
       commands: [
-        mailCommand('test', 'send a test mail'),
-        mailCommand('logs', 'list the latest mails'),
-        mailCommand('outbox', 'show mails that were stored instead of sent'),
+        mailCommand('test', 'send a test email'),
+        mailCommand('logs', 'list the latest emails'),
+        mailCommand('outbox', 'show emails that were stored instead of sent'),
         {
           name: 'template',
           summary: 'templates of a project',

@@ -24,7 +24,7 @@ export default defineCommand({
   ],
   audited: ({ retry }) => retry !== undefined,
   parameters: {
-    state: choice<JobState>('--state <state>', 'only these', JOB_STATES),
+    state: choice<JobState>('--state <state>', 'only jobs in this state', JOB_STATES),
     name: option('--name <name>', 'only this kind, for example mail.deliver'),
     limit: option('--limit <n>', 'how many (default: 100)', wholeWithin(1, 99_999)),
     retry: option('--retry <id|dead>', 'retry this job, or all dead ones'),

@@ -59,7 +59,7 @@ const create = defineCommand({
   parameters: {
     project: projectOption,
     type: choice('--type <type>', 'for browsers (publishable) or for servers (secret)', KEY_TYPES),
-    name: option('--name <name>', 'name, to tell it from other keys'),
+    name: option('--name <name>', 'name to identify the key'),
   },
   async run(context, input) {
     const type = await chooseKeyType(context, input.type);
@@ -71,7 +71,7 @@ const create = defineCommand({
 const DEFAULT_GRACE = '24h';
 
 const rotate = defineCommand({
-  details: `All older keys of the type go on working for the grace (default ${DEFAULT_GRACE}), so that clients can change over. --grace 0s ends them at once.`,
+  details: `All older keys of the type keep working for the grace period (default ${DEFAULT_GRACE}), so that clients can switch. --grace 0s revokes them immediately.`,
   examples: [
     'bsvc key rotate --project shop --type secret',
     'bsvc key rotate --project shop --type publishable --grace 7d --quiet',
@@ -98,7 +98,7 @@ const rotate = defineCommand({
 });
 
 const revoke = defineProjectCommand({
-  details: 'Takes effect in every process within a second. For a change-over without a gap use "bsvc key rotate".',
+  details: 'Takes effect in every process within a second. To switch without downtime, use "bsvc key rotate".',
   examples: ['bsvc key revoke 665f1c2e9b1d8a0012ab34cd --project shop --yes', 'bsvc key list --project shop'],
   audited: true,
   destroys: ({ keyId }) => ({ what: 'Clients that use this key will be refused at once.', name: keyId }),

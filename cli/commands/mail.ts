@@ -17,7 +17,7 @@ import { UsageError } from '../view/exit.js';
 const WAIT_MS = 10_000;
 
 const test = defineCommand({
-  details: `Counts towards the monthly quota. A running server or worker delivers it; the command waits ${WAIT_MS / 1000} seconds for what the mail server says, and exits with 1 when that refuses.`,
+  details: `Counts towards the monthly quota. A running server or worker delivers it; the command waits up to ${WAIT_MS / 1000} seconds for the response of the mail server, and exits with 1 if it rejects the email.`,
   examples: ['bsvc mail test --project shop --to me@example.com'],
   audited: true,
   parameters: {
@@ -51,8 +51,8 @@ const logs = defineProjectCommand({
   details: 'The latest, newest first.',
   examples: ['bsvc mail logs --project shop', 'bsvc mail logs --project shop --status bounced --json'],
   parameters: {
-    status: choice<MailStatus>('--status <status>', 'only these', MAIL_STATUSES),
-    to: option('--to <address>', 'only mails to this address'),
+    status: choice<MailStatus>('--status <status>', 'only emails with this status', MAIL_STATUSES),
+    to: option('--to <address>', 'only emails to this address'),
     limit: option('--limit <n>', `how many (default: ${LOGS_PAGE})`, wholeWithin(1, MAX_LOGS_PAGE)),
   },
   async run(context, { app, project, ...query }) {
@@ -69,7 +69,7 @@ const logs = defineProjectCommand({
 const outbox = defineCommand({
   details: 'Emails that were stored instead of sent, the default without a provider.',
   examples: ['bsvc mail outbox', 'bsvc mail outbox --to ann@example.com --json'],
-  parameters: { to: option('--to <address>', 'only mails to this address') },
+  parameters: { to: option('--to <address>', 'only emails to this address') },
   async run(context, { to }) {
     const app = await context.app();
     const mails = await listOutbox(app, to === undefined ? {} : { to });
@@ -91,7 +91,7 @@ const outbox = defineCommand({
 });
 
 const listNames = defineProjectCommand({
-  details: 'With a name it shows the template that mails of this name use.',
+  details: 'With a name, it shows the template that emails of this name use.',
   examples: ['bsvc mail template list --project shop', 'bsvc mail template list welcome --project shop'],
   parameters: { name: optionalArgument('name', 'name of the template') },
   async run(context, { app, project, name }) {
@@ -159,7 +159,7 @@ async function readText(context: Context, option: string, file: string): Promise
 }
 
 const removeText = defineProjectCommand({
-  details: 'A system template of the same name shows through again.',
+  details: 'A system template of the same name is used again.',
   examples: [
     'bsvc mail template remove welcome --project shop',
     'bsvc mail template remove welcome --project shop --yes',

@@ -71,7 +71,7 @@ function presentSeen({ projects }: ReturnType<typeof presentOperator>): string {
 const add = defineCommand({
   details: [
     'Operators sign in at POST /api/admin/login and use /api/projects/… with the token they get.',
-    '--replace-password sets another password for an operator who is there, and ends their sessions and tokens in running servers within a second.',
+    '--replace-password sets a new password for an existing operator and ends their sessions and tokens within a second.',
     'An owner can change everything, a viewer only reads. Without --project, the operator has access to all projects and can create new ones.',
   ].join('\n'),
   examples: [
@@ -82,7 +82,7 @@ const add = defineCommand({
   audited: true,
   parameters: {
     email: option('--email <address>', 'e-mail address to sign in with'),
-    role: choice('--role <role>', 'what it may do (default: owner)', OPERATOR_ROLES),
+    role: choice('--role <role>', 'role of the operator (default: owner)', OPERATOR_ROLES),
     projects: list('--project <id|name>', 'only this project (repeatable)'),
     password: secret('password', 'the password, 6 to 72 bytes'),
     ifNotExists: flag('--if-not-exists', 'do nothing if one with that address exists'),
@@ -170,8 +170,8 @@ const MAX_TTL_MS = 366 * DAY_MS;
 
 const token = defineOperatorCommand({
   details: [
-    `For scripts: a bearer token without a password. It ends after --ttl (default ${DEFAULT_TTL}), or when the operator is removed.`,
-    '--list shows sessions and tokens. --revoke ends one, or all of them with the links to sign in, in running servers within a second.',
+    `For scripts: a bearer token without a password. It expires after --ttl (default ${DEFAULT_TTL}), or when the operator is removed.`,
+    '--list shows sessions and tokens. --revoke ends one, or all of them and all sign-in links, within a second.',
   ].join('\n'),
   examples: [
     'bsvc operator token ann@example.com --quiet',
@@ -238,7 +238,7 @@ function readTtl(text: string): number {
 }
 
 const remove = defineOperatorCommand({
-  details: 'Its tokens end at once, in running servers within a second. Projects stay as they are.',
+  details: 'Sessions and tokens end within a second. Projects do not change.',
   examples: ['bsvc operator remove ann@example.com', 'bsvc operator remove ann@example.com --yes'],
   audited: true,
   destroys: ({ operator }) => ({ what: `Removes operator ${operator.email}.`, name: operator.email }),

@@ -115,7 +115,7 @@ const listAll = defineCommand({
 });
 
 const show = defineCommand({
-  details: 'Its settings, what it holds, and what its plan grants.',
+  details: 'Shows its settings, its usage and the limits of its plan.',
   examples: ['bsvc project show shop', 'bsvc project show shop --json'],
   parameters: { project: projectArgument },
   async run(context, input) {
@@ -154,9 +154,13 @@ const update = defineCommand({
       'allow uploads with publishable keys, and users to delete their uploads',
       ['on', 'off'],
     ),
-    codeLogin: choice('--code-login <who>', 'who may sign in by a mailed code: no one, accounts, anybody', CODE_LOGINS),
+    codeLogin: choice(
+      '--code-login <who>',
+      'who may sign in with an email code: no one, existing users, anyone',
+      CODE_LOGINS,
+    ),
     redirects: list('--redirect <url>', 'URL of the application that emails may link to; "none" removes all'),
-    mfa: choice('--mfa <mode>', 'whether users may, or have to, enrol a second factor', MFA_MODES),
+    mfa: choice('--mfa <mode>', 'whether users may, or must, set up MFA', MFA_MODES),
     mfaResetDelay: option('--mfa-reset-delay <time>', 'delay until a reset of a user’s MFA takes effect'),
     anonymous: choice('--anonymous <mode>', 'anonymous sign-up, without an address', ['on', 'off']),
     anonymousKeep: option('--anonymous-keep <time>', 'delete inactive anonymous users after this long'),
@@ -249,7 +253,7 @@ const defineNamedProjectCommand = defineCommandOn({ project: doomedProjectArgume
 });
 
 const remove = defineNamedProjectCommand({
-  details: 'Its keys stop working at once. If it is interrupted, run it again: it goes on where it stopped.',
+  details: 'Its keys stop working immediately. If it is interrupted, run it again to continue.',
   examples: ['bsvc project delete shop', 'bsvc project delete shop --yes'],
   audited: true,
   destroys: ({ name }) => ({ what: `Deletes project ${name} with its collections, documents and keys.`, name }),

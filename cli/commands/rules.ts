@@ -51,7 +51,7 @@ interface Found {
 const check = defineCommand({
   details: [
     'Checks the rules of one or all collections of a project: grammar, names and types, and conditions without an index (UNINDEXED, a warning). With --data, also checks that stored documents have the types that the rules expect.',
-    'Checks rules before you save them: those of a collection with --read and so on (rules that you leave out stay as they are), those of a file with --file. It then also shows how they would loosen access. Nothing is changed; a project that is not there yet is looked at as the file says, and so is all of it where there is no store. It also lists what anyone with the publishable key can read, write and sign up for, each with the command that closes it. Ends with 1 when something is wrong or would be loosened, for CI.',
+    'Checks rules before you save them: those of a collection with --read and so on (rules that you leave out stay as they are), those of a file with --file. It then also shows how they would loosen access. Nothing is changed. Projects that do not exist yet are checked as the file declares them. It also lists what anyone with the publishable key can read, write and sign up for, each with the command that closes it. Exits with 1 if it finds a problem or access would be loosened, for CI.',
   ].join('\n'),
   examples: [
     'bsvc rules check --project board',

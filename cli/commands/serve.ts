@@ -30,7 +30,7 @@ import type { TextStyle } from '../view/output.js';
 
 export default defineCommand({
   details:
-    'Stops with SIGTERM or Ctrl-C: takes no new requests, finishes those under way. Log lines go to standard error.',
+    'On SIGTERM or Ctrl-C, it accepts no new requests and finishes those in progress. Log lines go to standard error.',
   examples: [
     'bsvc serve',
     'bsvc serve --demo',
@@ -43,9 +43,9 @@ export default defineCommand({
     port: setting('--port <port>', 'BSVC_PORT', 'port to listen on, 0 for any free one (default: 4000)'),
     processes: setting('--processes <n>', 'BSVC_PROCESSES', 'processes that share the port (default: 1)'),
     publicDir: setting('--public <dir>', 'BSVC_PUBLIC_DIR', 'serve the files of a front end at /'),
-    spa: setting('--spa', 'BSVC_PUBLIC_SPA', 'with --public: index.html for pages that are no file'),
+    spa: setting('--spa', 'BSVC_PUBLIC_SPA', 'with --public: serve index.html for paths without a file'),
     noWorker: flag('--no-worker', 'leave background work to "bsvc worker"'),
-    dev: flag('--dev', 'own code starts again on save, and what it prints comes to standard error'),
+    dev: flag('--dev', 'restart own code when its files change, and print its output to standard error'),
     migrate: flag('--migrate', 'run pending migrations first'),
     demo: flag('--demo', 'on an empty store: create project "demo" with posts and keys; generous rate limits', {
       implies: { BSVC_RATE_LIMIT: '5000/15m', BSVC_AUTH_RATE_LIMIT: '500/15m' },

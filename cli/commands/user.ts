@@ -79,7 +79,7 @@ const create = defineCommand({
     project: projectOption,
     email: option('--email <address>', 'e-mail address to sign in with'),
     password: secret('password', 'the password, 6 to 72 bytes'),
-    fields: list('--field <name=value>', 'a further field of the users collection (repeatable)'),
+    fields: list('--field <name=value>', 'another field of the users collection (repeatable)'),
     verified: flag('--verified', 'mark the address as verified: no email'),
     ifNotExists: flag('--if-not-exists', 'exit 0 if the user exists'),
     invite: flag('--invite', 'send an invitation instead'),
@@ -164,10 +164,10 @@ const listAll = defineProjectCommand({
   ],
   parameters: {
     user: optionalArgument('user', 'id or e-mail address of a user'),
-    email: option('--email <prefix>', 'only addresses that begin with this'),
-    q: option('--search <text>', 'only with this id, or with this in one of their texts'),
+    email: option('--email <prefix>', 'only addresses that start with this'),
+    q: option('--search <text>', 'only users with this id, or with this text in a field'),
     limit: option('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeWithin(1, 999_999)),
-    skip: option('--skip <n>', 'how many to leave out first', wholeWithin(0, 999_999)),
+    skip: option('--skip <n>', 'how many to skip', wholeWithin(0, 999_999)),
   },
   async run(context, { app, project, user: named, email, q, limit = DEFAULT_LIMIT, skip }) {
     if (named !== undefined) return presentUser(app, project, await requireUser(app, project._id, named));
@@ -234,7 +234,7 @@ async function presentUser(app: App, project: Project, user: User): Promise<Resu
 const update = defineUserCommand({
   details: [
     'Users read their roles as "roles" of their profile and cannot set them. Access rules may ask for them.',
-    '--disable and a new password end all sessions; tokens in use are refused within a second. After --enable the user signs in again.',
+    '--disable and a new password end all sessions; access tokens are rejected within a second. After --enable the user signs in again.',
     '--reset-mfa is for a user who lost both second factor and recovery codes. It removes passkeys too, after the delay of the project (project update --mfa-reset-delay). The user is notified by email, and signing in with a factor cancels it.',
   ].join('\n'),
   examples: [
@@ -246,15 +246,15 @@ const update = defineUserCommand({
   ],
   audited: true,
   parameters: {
-    disable: flag('--disable', 'close the account: its sessions end'),
-    enable: flag('--enable', 'open a disabled account again'),
+    disable: flag('--disable', 'disable the account and end its sessions'),
+    enable: flag('--enable', 'enable a disabled account'),
     replacePassword: flag('--replace-password', 'set a new password; asks for it'),
     password: secret('password', 'the new password'),
     endSessions: option('--end-sessions <id|all>', 'end this session, or all'),
-    add: list('--add-role <role>', 'a further role (repeatable)'),
-    remove: list('--remove-role <role>', 'a role to take away (repeatable)'),
-    none: flag('--no-roles', 'take all roles away first'),
-    resetMfa: flag('--reset-mfa', 'take MFA and passkeys off the account'),
+    add: list('--add-role <role>', 'add a role (repeatable)'),
+    remove: list('--remove-role <role>', 'remove a role (repeatable)'),
+    none: flag('--no-roles', 'remove all roles first'),
+    resetMfa: flag('--reset-mfa', 'remove MFA and passkeys from the account'),
   },
   async run(context, { app, project, user, disable, enable, password: source, endSessions, ...input }) {
     const { add, remove, none, resetMfa } = input;

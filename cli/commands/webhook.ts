@@ -227,7 +227,7 @@ async function confirmGivingUp(context: Context, app: App, project: Project, web
 }
 
 const remove = defineProjectCommand({
-  details: 'The log of its deliveries goes too; what still waits is not sent.',
+  details: 'Also deletes its delivery log. Waiting deliveries are not sent.',
   examples: [
     'bsvc webhook remove 665f1c2e9b1d8a0012ab34cd --project shop --yes',
     'bsvc webhook edit 665f1c2e9b1d8a0012ab34cd --project shop --disable',
@@ -242,7 +242,7 @@ const remove = defineProjectCommand({
 });
 
 const replaceSecret = defineProjectCommand({
-  details: 'For 24 hours deliveries are signed with the old and the new secret, so that the receiver can change over.',
+  details: 'For 24 hours deliveries are signed with the old and the new secret, so that the receiver can switch.',
   examples: [
     'bsvc webhook rotate-secret 665f1c2e9b1d8a0012ab34cd --project shop',
     'SECRET=$(bsvc webhook rotate-secret 665f1c2e9b1d8a0012ab34cd --project shop --quiet)',
@@ -260,7 +260,7 @@ const replaceSecret = defineProjectCommand({
 
 const test = defineProjectCommand({
   details:
-    'Sends the event test.ping once and waits for the answer, at most ten seconds. Exit 1 when it was not accepted.',
+    'Sends the event test.ping once and waits up to ten seconds for the response. Exits with 1 if it was not accepted.',
   examples: [
     'bsvc webhook test 665f1c2e9b1d8a0012ab34cd --project shop',
     'bsvc webhook deliveries 665f1c2e9b1d8a0012ab34cd --project shop --limit 1',
@@ -282,20 +282,20 @@ const test = defineProjectCommand({
 
 const deliveries = defineProjectCommand({
   details:
-    'Newest first; delivered ones are kept for three days, failed ones as BSVC_KEEP says. --json shows every attempt with status, time and the beginning of the answer.',
+    'Newest first. Successful deliveries are kept for three days, failed ones as long as BSVC_KEEP sets. --json shows every attempt with status, time and the beginning of the response.',
   examples: [
     'bsvc webhook deliveries 665f1c2e9b1d8a0012ab34cd --project shop --state failed',
     'bsvc webhook deliveries 665f1c2e9b1d8a0012ab34cd --project shop --json',
   ],
   parameters: {
     webhookId: webhookArgument,
-    state: choice<Delivery['state']>('--state <state>', 'only these', DELIVERY_STATES),
+    state: choice<Delivery['state']>('--state <state>', 'only deliveries in this state', DELIVERY_STATES),
     limit: option(
       '--limit <n>',
       `how many, 1 to ${MAX_DELIVERIES} (default: ${DEFAULT_DELIVERIES})`,
       wholeWithin(1, MAX_DELIVERIES),
     ),
-    before: option('--before <deliveryId>', 'those before this one: the next page'),
+    before: option('--before <deliveryId>', 'start before this one, for the next page'),
   },
   async run(context, { app, project, webhookId, limit = DEFAULT_DELIVERIES, ...query }) {
     const { items } = await listDeliveries(app, project, webhookId, { ...query, limit });
@@ -309,7 +309,7 @@ const deliveries = defineProjectCommand({
 
 const replay = defineProjectCommand({
   details:
-    'The worker sends it again, under the same webhook-id, with a new series of attempts. What was delivered can be sent again for a day, what failed as long as it is kept.',
+    'The worker sends it again with the same webhook-id and new attempts. You can replay a successful delivery for one day, and a failed one as long as it is kept.',
   examples: [
     'bsvc webhook replay 665f1c2e9b1d8a0012ab34cd evt_665f….665f… --project shop',
     'bsvc webhook deliveries 665f1c2e9b1d8a0012ab34cd --project shop --state failed --quiet',

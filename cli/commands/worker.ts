@@ -9,7 +9,7 @@ import { defineCommand, option } from '../shell/command.js';
 import { wholeWithin } from '../../src/config/setting-readers.js';
 
 export default defineCommand({
-  details: 'Runs beside "bsvc serve --no-worker"; several workers share the work. Stops with SIGTERM or Ctrl-C.',
+  details: 'Runs next to "bsvc serve --no-worker". Several workers share the work. Stops with SIGTERM or Ctrl-C.',
   examples: ['bsvc worker', 'bsvc worker --concurrency 20', 'bsvc worker --port 4001'],
   service: true,
   parameters: {

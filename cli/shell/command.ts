@@ -114,8 +114,8 @@ type Outcome = Result | Promise<Result | void>;
 const yesOption = flag('--yes', 'do not ask for confirmation');
 
 const WARNINGS = {
-  always: 'This cannot be undone: the name is to be typed, or --yes given.',
-  'at times': 'It asks first where something would be lost or access loosened; --yes agrees.',
+  always: 'This cannot be undone. Type the name to confirm, or pass --yes.',
+  'at times': 'Asks for confirmation if data would be lost or access loosened; --yes confirms.',
 };
 
 export interface Definition<P extends Parameters> {

@@ -1,9 +1,8 @@
 import { AppError } from '../errors.js';
 import { readTextFileSync } from '../text.js';
 import { CONSTANTS, deriveConstants } from './constants.js';
-import type { Setting } from './setting.js';
+import { type Setting, listContradictions } from './setting-readers.js';
 import { SETTINGS } from './settings.js';
-import { listContradictions } from './setting-readers.js';
 
 type Settings = typeof SETTINGS;
 type ValueOf<S extends Setting<unknown>> = ReturnType<S['read']> | Extract<S['default'], null>;

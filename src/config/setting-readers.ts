@@ -1,5 +1,39 @@
+export interface Setting<T> {
+  /** Name of the environment variable; a secret can also come from the file named by `<NAME>_FILE`. */
+  env: string;
+  /** Of a variable of the environment that others set, and that counts where ours is not set. */
+  otherEnv?: string;
+  read: SettingReader<T>;
+  default: T | null;
+  /** The default as text in tables, where the value alone is not clear. */
+  defaultText?: string;
+  text: string;
+  secret?: boolean;
+}
+
+/** A setting with a default. */
+export function defaulted<T>(
+  env: string,
+  read: SettingReader<T>,
+  fallback: T,
+  about: string,
+  more: Partial<Setting<T>> = {},
+): Setting<T> & { default: T } {
+  return { env, read, text: about, ...more, default: fallback };
+}
+
+/** A setting that may be left out: null then. */
+export function optional<T>(
+  env: string,
+  read: SettingReader<T>,
+  about: string,
+  more: Partial<Setting<T>> = {},
+): Setting<T> & { default: null } {
+  return { env, read, text: about, ...more, default: null };
+}
+
 /** Text -> value, or an Error whose message completes "<NAME> ...". */
-export type SettingReader<T> = (text: string) => T;
+type SettingReader<T> = (text: string) => T;
 
 /** `100/15m`: a number of requests and the time in which they count. */
 export interface Rate {
@@ -213,4 +247,53 @@ export function presentDuration(ms: number): string {
 export function formatDuration(ms: number): string {
   const [unitMs, , unit] = unitOf(ms);
   return ms === unitMs ? `1 ${unit}` : `${ms / unitMs} ${unit}s`;
+}
+
+/** An account at an S3 service, with the bucket for uploads if one is named. */
+interface S3Account {
+  /** Null for AWS, which has an address for each region. */
+  endpoint: string | null;
+  region: string;
+  bucket: string | null;
+  /** Both null: the role of this machine or container, or what else the SDK of AWS finds in its environment. */
+  accessKeyId: string | null;
+  secretAccessKey: string | null;
+  publicUrl: string | null;
+  forcePathStyle: boolean;
+}
+
+const AWS = 's3.amazonaws.com';
+const FORM =
+  'must be s3://key:secret@host/bucket?region=…, with %2F for a / in the secret, or without key and secret for the role of this machine; s3+http:// for a host without TLS';
+const OPTIONS = ['region', 'public', 'path-style'];
+
+/**
+ * Reads `s3://key:secret@host/bucket?region=…&public=https://…&path-style=true`. The bucket may be missing: an account
+ * for backups only. So may key and secret, but not one of them.
+ */
+export const s3Url: SettingReader<S3Account> = (value) => {
+  const url = /^s3(\+http)?:\/\//.test(value) && URL.canParse(value) ? new URL(value) : null;
+  if (!url || !url.host || (url.username === '') !== (url.password === '')) throw new Error(FORM);
+  const unknown = [...url.searchParams.keys()].find((name) => !OPTIONS.includes(name));
+  if (unknown !== undefined) throw new Error(`has the option ${unknown}, which is none of ${OPTIONS.join(', ')}`);
+  const bucket = url.pathname.replace(/^\/|\/$/g, '');
+  if (bucket.includes('/')) throw new Error(FORM);
+  const publicUrl = url.searchParams.get('public');
+  return {
+    endpoint: url.host === AWS ? null : `${url.protocol === 's3+http:' ? 'http' : 'https'}://${url.host}`,
+    region: url.searchParams.get('region') ?? 'us-east-1',
+    bucket: bucket === '' ? null : bucket,
+    accessKeyId: decode(url.username) || null,
+    secretAccessKey: decode(url.password) || null,
+    publicUrl: publicUrl === null ? null : httpUrl(publicUrl),
+    forcePathStyle: trueOrFalse(url.searchParams.get('path-style') ?? 'false'),
+  };
+};
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Error(FORM);
+  }
 }

@@ -1,6 +1,7 @@
-import { s3Url } from './s3-url.js';
-import { defaulted, optional } from './setting.js';
 import {
+  s3Url,
+  defaulted,
+  optional,
   address,
   addressOfOneHost,
   among,

@@ -181,7 +181,7 @@ async function fetchAnswer(
   } catch (error) {
     if ((error as Error).name === 'AbortError') throw error;
     trouble.value =
-      'The server does not answer. What you see is what came last, and what you type is kept: it is asked again by itself.';
+      'The server does not respond. You see the last data, and your input is kept. The console retries automatically.';
     throw new Refusal(0, 'OFFLINE', 'The server does not answer: try again.', '', null);
   }
 }

@@ -144,10 +144,10 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     await row.getByText('kept', { exact: true }).waitFor();
     await row.getByText('kept in the outbox, not sent').waitFor();
     await page.getByRole('link', { name: XSS }).click();
-    await page.getByRole('button', { name: 'Read the mail' }).click();
+    await page.getByRole('button', { name: 'Read the email' }).click();
     await expect.poll(() => page.locator('dialog pre').allTextContents()).toEqual([XSS, XSS]);
     expect(await page.evaluate(() => [document.title, document.querySelectorAll('img').length])).toEqual([
-      'Mail · bsvc console',
+      'Email · bsvc console',
       0,
     ]);
     await visit(page, at(stage, 'mail?edit=1'));

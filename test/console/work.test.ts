@@ -462,7 +462,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByLabel('Name', { exact: true }).fill('cellar');
     await page.getByLabel('Allowed domains').fill('https://a.example\n\n https://b.example ');
     await page.getByLabel('Plan').selectOption('pro');
-    await page.getByLabel('Mails a month').fill('7');
+    await page.getByLabel('Emails a month').fill('7');
     const dialog = page.getByRole('dialog');
     await dialog.getByText('As a command').click();
     await dialog.getByText('bsvc project update attic', { exact: true }).waitFor();
@@ -480,9 +480,9 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByText('https://a.example, https://b.example').waitFor();
     await page.getByRole('option', { name: 'cellar' }).waitFor({ state: 'attached' });
     await page.getByRole('button', { name: 'Show usage' }).click();
-    await page.getByText('Mails of this month: 0 of 7').waitFor();
+    await page.getByText('Emails this month: 0 of 7').waitFor();
     await page.getByRole('link', { name: 'Edit the project' }).click();
-    await page.getByLabel('Mails a month').fill('');
+    await page.getByLabel('Emails a month').fill('');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('mail 7').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Delete the project…' }).click();

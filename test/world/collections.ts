@@ -2,13 +2,13 @@
 
 export { listCollections } from '../../src/features/collections/list-collections.js';
 export { planSchema } from '../../src/features/collections/schema/plan-schema.js';
-export { applyDeclared } from '../../src/features/changes/apply-declared.js';
+export { applyDeclared } from '../../src/features/changes/set-changes.js';
 export { type Collection, documentsName, type Rls, type RlsMode } from '../../src/features/collections/collection.js';
 export { type Field, HIDDEN_FIELD } from '../../src/features/collections/fields/field.js';
 export { addCollection, type NewCollection } from '../../src/features/collections/add-collection.js';
 export { editCollection, type CollectionEdit, applyEdit } from '../../src/features/collections/edit-collection.js';
 export { dropCollection } from '../../src/features/collections/drop-collection.js';
-export { renameCollection } from '../../src/features/collections/rename-collection.js';
+export { renameCollection } from '../../src/features/collections/edit-collection.js';
 export { changeCollection, setRls, setRules } from '../../src/features/collections/change-collection.js';
 export {
   findCollection,

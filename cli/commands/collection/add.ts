@@ -2,7 +2,7 @@ import { addCollection } from '../../../src/features/collections/add-collection.
 import { readExpire } from '../../../src/features/collections/fields/expire.js';
 import type { AccessWord, RlsMode } from '../../../src/features/collections/collection.js';
 import type { CollectionDeclaration } from '../../../src/features/collections/schema/collection-declaration.js';
-import { presentCollection } from '../../../src/features/collections/present-collection.js';
+import { presentCollection } from '../../../src/features/collections/list-collections.js';
 import { askForAccess, askForCollection } from '../../ask/ask-for-collection.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { argument, choice, defineCommand, flag, list, option } from '../../shell/command.js';
@@ -19,7 +19,7 @@ export default defineCommand({
     'A field is written name:Type[!][&][=default]: ! required, & unique, @nocase case-insensitive, =user.id@fixed the user who created it. Types: String, Number, Boolean, Date, Object, Array, Ref.',
     'Ref(users) references a collection; Object{a:String!,b:Number} and Array(String) nest.',
     'Access: the secret key only (--server-only, the default), --public (every key reads, the secret key writes), --rls public-read|private, or rules (bsvc collection rls).',
-    'Without fields or access, at a terminal, it asks for them.',
+    'At a terminal, it asks for missing fields and access.',
   ].join('\n'),
   examples: [
     "bsvc collection add posts --project shop --public --field title:String! --field views:Number=0 --field 'author:Ref(users)'",

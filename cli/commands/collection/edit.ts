@@ -2,11 +2,15 @@ import { lifetime, presentDuration } from '../../../src/config/setting-readers.j
 import { setChanges } from '../../../src/features/changes/set-changes.js';
 import { readExpire } from '../../../src/features/collections/fields/expire.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
-import { applyEdit, editCollection, type CollectionEdit } from '../../../src/features/collections/edit-collection.js';
+import {
+  applyEdit,
+  editCollection,
+  type CollectionEdit,
+  renameCollection,
+} from '../../../src/features/collections/edit-collection.js';
 import { requireSoundChange } from '../../../src/features/collections/change-collection.js';
-import { renameCollection } from '../../../src/features/collections/rename-collection.js';
 import { requireNoViolations } from '../../../src/features/collections/stored-violations.js';
-import { presentCollection } from '../../../src/features/collections/present-collection.js';
+import { presentCollection } from '../../../src/features/collections/list-collections.js';
 import { findExposedFields } from '../../../src/features/collections/users-collection.js';
 import { checkStoredDocuments } from '../../../src/features/documents/validation/check-stored-documents.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
@@ -39,10 +43,10 @@ export default defineCommand({
     collection: collectionArgument,
     project: projectOption,
     name: option('--name <name>', 'new name'),
-    addFields: list('--add-field <spec>', 'declare a further field (repeatable)', parseFieldSpec),
+    addFields: list('--add-field <spec>', 'declare another field (repeatable)', parseFieldSpec),
     setFields: list('--set-field <spec>', 'change the declaration of a field (repeatable)', parseFieldSpec),
-    dropFields: list('--drop-field <name>', 'no longer declare a field (repeatable)'),
-    mode: choice('--mode <mode>', 'what else may be stored', ['enforced', 'flexible']),
+    dropFields: list('--drop-field <name>', 'stop declaring a field (repeatable)'),
+    mode: choice('--mode <mode>', 'whether undeclared fields may be stored', ['enforced', 'flexible']),
     indexes: list('--index <fields>', 'replace the indexes (repeatable)'),
     uniques: list('--unique <fields>', 'replace the fields that are unique together (repeatable)', readUniqueOption),
     expire: option(

@@ -27,7 +27,7 @@ export default defineCommand({
   details: [
     'With an id, shows that document, even in the trash. Filters are those of the REST API: status=live, views_gt=10, tags_in=a,b, name_regex=^A, deletedOn_exists=false. One document per line; at a terminal, indented.',
     '--pipeline runs an aggregation instead, with the stages and operators of the REST API. One result per line.',
-    '--watch subscribes to changes. One JSON object per line: {"type":"upsert","id",…,"document"}, {"type":"gone",…}, or {"type":"reset"} when the log does not go back far enough and you must start over. Prints existing documents first, then changes, until Ctrl-C. With --cursor-file it goes on where it was when it is run again.',
+    '--watch subscribes to changes. One JSON object per line: {"type":"upsert","id",…,"document"}, {"type":"gone",…}, or {"type":"reset"} when the log does not go back far enough and you must start over. Prints existing documents first, then changes, until Ctrl-C. With --cursor-file, the next run continues where this one stopped.',
   ].join('\n'),
   examples: [
     'bsvc data query posts --project shop --filter status=live --sort -views --limit 5',

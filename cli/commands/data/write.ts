@@ -129,7 +129,8 @@ function presentMatching(json: Record<string, number>, count: number, done: stri
 const documents = (count: number): string => (count === 1 ? 'document' : 'documents');
 
 const insert = defineDocumentCommand({
-  details: 'Checked by the fields of the collection; the audit log has the act without the document.',
+  details:
+    'Checks the document against the fields of the collection. The audit log records the command without the document.',
   examples: ['bsvc data insert posts \'{"title":"Hello"}\' --project shop'],
   audited: true,
   parameters: { fields: fieldsArgument },
@@ -140,7 +141,7 @@ const insert = defineDocumentCommand({
 
 const update = defineDocumentCommand({
   details:
-    'Changes the given fields only; a dotted key such as meta.views changes that nested one. Names one document by its id, or all that match --filter: at most 10,000, and the question says how many.',
+    'Changes the given fields only; a dotted key such as meta.views changes that nested one. Updates one document by its id, or all that match --filter: at most 10,000. It asks for confirmation with their number.',
   examples: [
     'bsvc data update posts \'{"title":"Hello again"}\' 665f1c2e9b1d8a0012ab34cd --project shop',
     'bsvc data update posts \'{"status":"archived"}\' --filter status=live --filter views_lt=10 --project shop --dry-run',
@@ -175,7 +176,7 @@ const update = defineDocumentCommand({
 
 const remove = defineDocumentCommand({
   details:
-    'Moves one document to the trash, or all that match --filter: at most 10,000, and the question says how many. --undo takes one back until the trash is emptied, unless a unique value was taken in the meantime.',
+    'Moves one document to the trash, or all that match --filter: at most 10,000. It asks for confirmation with their number. --undo restores one until the trash is emptied, unless its unique value has been taken since.',
   examples: [
     'bsvc data delete posts 665f1c2e9b1d8a0012ab34cd --project shop',
     'bsvc data delete posts 665f1c2e9b1d8a0012ab34cd --undo --project shop',
@@ -187,9 +188,9 @@ const remove = defineDocumentCommand({
   parameters: {
     document: documentArgument,
     filters: filterOption([]),
-    undo: flag('--undo', 'take the document back from the trash'),
+    undo: flag('--undo', 'restore the document from the trash'),
     permanent: flag('--permanent', 'with --filter: delete them permanently'),
-    onlyDeleted: flag('--only-deleted', 'with --permanent: those that are in the trash'),
+    onlyDeleted: flag('--only-deleted', 'with --permanent: only documents in the trash'),
     dryRun: flag('--dry-run', 'with --filter: only count them'),
   },
   async run(context, { app, target, document, filters, undo, permanent, onlyDeleted, dryRun }) {
@@ -219,7 +220,7 @@ const batch = defineProjectCommand({
   audited: ({ dryRun }) => !dryRun,
   parameters: {
     operations: { ...argument('operations', 'operations as a JSON array; - for standard input'), isContent: true },
-    dryRun: flag('--dry-run', 'only tell whether they would be carried out'),
+    dryRun: flag('--dry-run', 'only check whether they would succeed'),
   },
   async run(context, { app, project, operations: text, dryRun }) {
     const { operations } = readOperations({ operations: await readJsonText(context, text, 'The operations are') });
@@ -227,7 +228,7 @@ const batch = defineProjectCommand({
     if (dryRun) {
       await tryBatch(app, caller, operations);
       const count = operations.length;
-      return { json: { operations: count }, quiet: count, text: () => 'They would all be carried out.' };
+      return { json: { operations: count }, quiet: count, text: () => 'All operations would succeed.' };
     }
     const results = await runBatch(app, caller, operations, null);
     const rows = results.map(({ id }, at) => [operations[at]!.op, operations[at]!.collection, id]);

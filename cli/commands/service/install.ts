@@ -37,8 +37,8 @@ export default defineCommand({
     print: flag('--print', 'print the units instead of writing them'),
     user: option('--user <name>', 'system units: the user that runs them (default: bsvc)', readUser),
     domain: option('--domain <name>', 'domain of the server: HTTPS with Caddy', readDomain),
-    publicDir: setting('--public <dir>', 'BSVC_PUBLIC_DIR', 'the files of a front end, served at /'),
-    spa: setting('--spa', 'BSVC_PUBLIC_SPA', 'with --public: index.html for pages that are no file'),
+    publicDir: setting('--public <dir>', 'BSVC_PUBLIC_DIR', 'serve the files of a front end at /'),
+    spa: setting('--spa', 'BSVC_PUBLIC_SPA', 'with --public: serve index.html for paths without a file'),
     force: flag('--force', 'overwrite existing units'),
   },
   async run(context, input) {

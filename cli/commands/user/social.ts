@@ -43,9 +43,12 @@ export default defineCommand({
       'allowed redirect URL after sign-in (repeatable, the first is the default)',
     ),
     issuer: option('--issuer <url>', 'OpenID issuer URL, or the URL of your GitHub Enterprise server'),
-    appClientIds: list('--app-client-id <id>', 'client id of an own app, whose id tokens count too (repeatable)'),
-    teamId: option('--team-id <id>', 'of apple: id of the developer’s team'),
-    keyId: option('--key-id <id>', 'of apple: id of the private key'),
+    appClientIds: list(
+      '--app-client-id <id>',
+      'client id of your own app whose id tokens are accepted too (repeatable)',
+    ),
+    teamId: option('--team-id <id>', 'for apple: id of the developer’s team'),
+    keyId: option('--key-id <id>', 'for apple: id of the private key'),
     scopes: list('--scope <scope>', 'what to ask for (repeatable, default: e-mail address and profile)'),
     tokenInAddress: flag(
       '--token-in-address',
@@ -62,7 +65,7 @@ export default defineCommand({
       await context.confirm({ what: `Removes the provider ${name} and its client secret.`, name });
       const { app, project } = await chooseProject(context, input.project);
       const json = presentSocialProvider(await removeSocialProvider(app, project, name));
-      return { json, quiet: name, text: () => `Nobody signs in through ${name} any more.` };
+      return { json, quiet: name, text: () => `Users can no longer sign in with ${name}.` };
     }
     const clientId = input.clientId ?? (await context.ask.text('Client id:', 'No client id: add --client-id <id>'));
     const redirectUrls =

@@ -56,13 +56,13 @@ export function SignInSettings() {
         <Pairs
           of={{
             Passwords: 'always',
-            'Codes by mail': nameOf(CODES, stored.codeLogin),
-            'Second factor': nameOf(FACTORS, stored.mfa),
-            'A reset of it takes': stored.mfaResetDelay,
+            'Email codes': nameOf(CODES, stored.codeLogin),
+            MFA: nameOf(FACTORS, stored.mfa),
+            'Delay of MFA resets': stored.mfaResetDelay,
             Passkeys: stored.passkeys ? `for ${stored.passkeys.rpId}` : 'off',
             'Anonymous users': stored.anonymous ? `on; inactive ones are deleted after ${stored.anonymousKeep}` : 'off',
             'Access tokens': stored.tokens,
-            'Mails may link to': stored.redirects.join(', ') || 'no page',
+            'Emails may link to': stored.redirects.join(', ') || 'no page',
           }}
         />
       )}

@@ -33,8 +33,8 @@ export function Mail() {
   return (
     <>
       <CrudScreen
-        title="Mail"
-        label="Mails"
+        title="Email"
+        label="Emails"
         count={list.data?.total}
         actions={
           <a class="button" href={linkHere({ edit: '1' })}>
@@ -46,9 +46,9 @@ export function Mail() {
           { name: 'status', label: 'Status', choices: STATUSES },
         ]}
         list={list}
-        names={['mail', 'mails']}
+        names={['email', 'emails']}
         keyOf={({ id }) => id}
-        empty="No mails yet."
+        empty="No emails yet."
         columns={[
           { name: 'To', show: (mail) => [mail.to].flat().join(', ') },
           { name: 'Subject', show: ({ id, subject }) => opens(id, subject) },
@@ -80,12 +80,12 @@ function TestMail({ path }: { path: Address<'/api/projects/{projectId}/mail/test
   const [to, setTo] = useState('');
   const [busy, send, error] = useAction(async () => {
     await call('POST', path, { body: { to } });
-    say(`A test mail to ${to} is on its way`);
+    say(`The test email to ${to} is queued`);
     invalidate(path);
   });
   return (
     <>
-      <h2>Test mail</h2>
+      <h2>Test email</h2>
       <Form class="row" onSubmit={() => void send()}>
         <Field label="To" type="email" required value={to} onChange={setTo} />
         <button disabled={busy}>Send</button>
@@ -119,10 +119,10 @@ function MailDrawer({ project, mail, onClose }: { project: ProjectPath; mail: Ma
       <ErrorNote error={error} />
       {mayChange.value && !kept && (
         <>
-          <p class="muted">Mails carry codes that open accounts: reading one is recorded in the audit log.</p>
+          <p class="muted">Emails can contain sign-in codes. The audit log records that you read one.</p>
           <p class="row">
             <button disabled={busy} onClick={() => void read()}>
-              Read the mail
+              Read the email
             </button>
           </p>
         </>
@@ -160,9 +160,9 @@ function MailSettings({
   };
   return (
     <DrawerForm
-      title="Mail of the project"
+      title="Email of the project"
       requests={[prepare('PATCH', path, { query: { verify: (key !== '' && !isRemoved) || null }, body })]}
-      done="The mail settings are changed"
+      done="The email settings are changed"
       isDirty={Object.keys(body).length > 0}
       onClose={onClose}
     >
@@ -176,15 +176,15 @@ function MailSettings({
         type="password"
         hint={
           stored.providerApiKey
-            ? `There is one (${stored.providerApiKey}); it is tried before it replaces that.`
-            : 'Begins with re_; without one mails leave by the server’s provider. It is tried before it is stored.'
+            ? `A key is stored (${stored.providerApiKey}). A new one is tested before it replaces it.`
+            : 'Starts with re_. It is tested before it is stored. Without a key, the server’s provider sends the emails.'
         }
         {...form.at('key')}
       />
       <Field
         label="Secret of its events"
         type="password"
-        hint={stored.providerWebhookSecret ? 'There is one.' : 'Begins with whsec_; bounces become known by it.'}
+        hint={stored.providerWebhookSecret ? 'A secret is stored.' : 'Starts with whsec_. Needed to receive bounces.'}
         {...form.at('secret')}
       />
       {stored.providerApiKey && <Tick label="Remove the project’s own provider" {...form.at('isRemoved')} />}

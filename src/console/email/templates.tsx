@@ -110,7 +110,7 @@ function Editor({ base, stored, onDone }: { base: Base; stored: Template | null;
         <TextArea label="Text" {...form.at('text')} />
         <TextArea label="HTML" {...form.at('html')} />
         <p class="muted">
-          <code>{'{{name}}'}</code> stands for a value of the mail.
+          <code>{'{{name}}'}</code> is replaced by a value of the email.
         </p>
         <ErrorNote error={refused} />
         <p class="row">

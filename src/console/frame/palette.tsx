@@ -111,7 +111,7 @@ function listPlaces(): Finding[] {
     ['users', 'New user', 'users', 'new'],
     ['mail', 'Invite a user', 'users', 'invite'],
     ['signin', 'Edit sign-in', 'sign-in', 'edit'],
-    ['mail', 'Mail provider and sender', 'mail', 'edit'],
+    ['mail', 'Email provider and sender', 'mail', 'edit'],
     ['project', 'Edit the project', 'settings', 'edit'],
   ];
   return [

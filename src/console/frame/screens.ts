@@ -64,7 +64,7 @@ export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
       { path: 'requests', name: 'Requests', icon: 'requests', key: 'q', forAll: true, view: Requests },
       { path: 'webhooks', name: 'Webhooks', icon: 'webhooks', key: 'w', ofProject: true, view: Webhooks },
       { path: 'own-code', name: 'Own code', icon: 'code', key: 'h', ofProject: true, view: OwnCode },
-      { path: 'mail', name: 'Mail', icon: 'mail', key: 'm', ofProject: true, view: Mail },
+      { path: 'mail', name: 'Email', icon: 'mail', key: 'm', ofProject: true, view: Mail },
       { path: 'jobs', name: 'Jobs', icon: 'jobs', key: 'j', forAll: true, view: Jobs },
       { path: 'audit', name: 'Audit', icon: 'audit', key: 'a', view: Audit },
     ],

@@ -17,7 +17,7 @@ type Limit = keyof ApiSchemas['ProjectDetails']['limits'];
 /** Limits in bytes: typed with their unit. */
 const SIZES = new Set<Limit>(['storage', 'database']);
 const LIMITS: readonly (readonly [name: Limit, label: string])[] = [
-  ['mail', 'Mails a month'],
+  ['mail', 'Emails a month'],
   ['webhooks', 'Webhooks'],
   ['storage', 'Size of all files'],
   ['database', 'Size of all documents'],

@@ -96,7 +96,7 @@ function ProjectUsage({ base }: { base: Address<'/api/projects/{projectId}'> }) 
               limit={data.limits.database}
             />
             <Usage name={howMany(data.storage.files, 'file')} used={data.storage.bytes} limit={data.storage.limit} />
-            <Usage name="Mails of this month" used={data.mail.used} limit={data.mail.limit} isCount />
+            <Usage name="Emails this month" used={data.mail.used} limit={data.mail.limit} isCount />
             <Usage name="Webhooks" used={data.webhooks} limit={data.limits.webhooks} isCount />
           </div>
           <Table

@@ -171,7 +171,7 @@ const PLOTS = [
     ],
   },
   {
-    title: 'Mails',
+    title: 'Emails',
     unit: 'a second',
     lines: [
       ['sent', 'good', 'mailsSent'],

@@ -180,7 +180,7 @@ function SetPassword({ path, onClose }: { path: UserPath; onClose: () => void })
   return (
     <Dialog title="Set the password" onClose={onClose}>
       <Form onSubmit={() => void save()}>
-        <p>It ends all sessions of the user, who gets no mail about it.</p>
+        <p>This ends all sessions of the user. No email is sent.</p>
         <PasswordField label="New password" isNew value={password} onChange={setPassword} />
         <ErrorNote error={error} />
         <button class="primary" disabled={busy}>

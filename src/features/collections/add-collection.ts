@@ -5,8 +5,7 @@ import { isDuplicateKey } from '../../platform/database/database.js';
 import type { Project } from '../projects/project.js';
 import { checkFields } from './fields/check-fields.js';
 import { checkIndexSpecs } from './indexes/check-index-specs.js';
-import { checkExpire } from './fields/check-expire.js';
-import { checkRls } from './fields/check-rls.js';
+import { checkExpire, checkRls } from './fields/check-settings.js';
 import { requireCollectionName } from './require-collection-name.js';
 import { documentsName, type Collection } from './collection.js';
 import {
@@ -17,7 +16,7 @@ import {
 } from './schema/collection-declaration.js';
 import { listUnmet } from './schema/merge-declaration.js';
 import { announceSets, ownSets } from './name-sets.js';
-import { requireSoundReferences } from './references/require-sound-references.js';
+import { requireSoundReferences } from './references/reference.js';
 import { CLOSED_ACCESS } from './rules/collection-rules.js';
 import { requireSoundRules } from './rules/require-sound-rules.js';
 import { collectionStore, forgetCollection } from './collection-store.js';

@@ -1,11 +1,11 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
-import type { Collection } from './collection.js';
+import { type Collection, documentsPrefix } from './collection.js';
 import { collectionNotFound, collectionStore, forgetCollection } from './collection-store.js';
 import { enqueueFinishDrop, removeDropped } from './finish-drop.job.js';
 import { applySets } from './name-sets.js';
-import { requireUnreferred } from './references/require-sound-references.js';
+import { requireUnreferred } from './references/reference.js';
 import { requireUnnamed } from './rules/require-sound-rules.js';
 import { USERS } from './users-collection.js';
 
@@ -40,4 +40,19 @@ async function removeCollection(app: App, projectId: ObjectId, name: string): Pr
   if (collection.rules) await applySets(app, collection);
   await removeDropped(app, collection);
   return collection;
+}
+
+/**
+ * Removes all collections of a project that is being deleted, `users` and stored ones without a record among them.
+ * Harmless to repeat.
+ */
+export async function removeProjectCollections(app: App, projectId: ObjectId): Promise<void> {
+  for await (const collection of collectionStore(app).find({ projectId })) {
+    forgetCollection(app, collection);
+  }
+  const prefix = documentsPrefix(projectId);
+  for (const name of await app.db.listNames()) {
+    if (name.startsWith(prefix)) await app.db.collection(name).drop();
+  }
+  await collectionStore(app).deleteMany({ projectId });
 }

@@ -1,12 +1,18 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { conflict, invalid, missing } from '../../errors.js';
+import { conflict, invalid, missing, forbidden } from '../../errors.js';
 import { changeCollection, type ChangeOptions } from './change-collection.js';
 import { checkFields } from './fields/check-fields.js';
 import type { Collection, CollectionMode } from './collection.js';
 import type { Field } from './fields/field.js';
 import type { Expire } from './fields/expire.js';
 import type { Unique } from './fields/unique.js';
+import { isDuplicateKey } from '../../platform/database/database.js';
+import { requireUnreferred } from './references/reference.js';
+import { requireUnnamed } from './rules/require-sound-rules.js';
+import { requireCollectionName } from './require-collection-name.js';
+import { collectionNotFound, collectionStore, forgetCollection } from './collection-store.js';
+import { USERS } from './users-collection.js';
 
 export interface CollectionEdit {
   addFields?: readonly Field[];
@@ -70,4 +76,38 @@ export function applyEdit(
     fields.set(field.name, field);
   }
   return { mode, fields: checkFields([...fields.values()], { name: current.name, mode }), indexes, uniques, expire };
+}
+
+/**
+ * Gives a collection another name by one write; its documents stay where they are. 404, 409 when the name is taken or
+ * rules name it, 403 for `users`.
+ */
+export async function renameCollection(
+  app: App,
+  projectId: ObjectId,
+  name: string,
+  newName: string,
+): Promise<Collection> {
+  if (name === USERS) throw forbidden('USERS_BLOCKED', 'The users collection cannot be renamed');
+  requireCollectionName(newName);
+  const current = await collectionStore(app).findOne({ projectId, name, state: 'active' });
+  if (current) {
+    await requireUnnamed(app, current, true);
+    await requireUnreferred(app, current, true);
+  }
+  try {
+    const renamed = await collectionStore(app).findOneAndUpdate(
+      { projectId, name, state: 'active' },
+      { $set: { name: newName, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
+      { returnDocument: 'after' },
+    );
+    if (!renamed) throw collectionNotFound(name);
+    forgetCollection(app, { projectId, name });
+    return renamed;
+  } catch (error) {
+    if (isDuplicateKey(error)) {
+      throw conflict('COLLECTION_EXISTS', `There is already a collection "${newName}" in this project`);
+    }
+    throw error;
+  }
 }

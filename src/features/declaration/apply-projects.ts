@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import type { ChangeOptions } from '../collections/change-collection.js';
-import { applyDeclared } from '../changes/apply-declared.js';
+import { applyDeclared } from '../changes/set-changes.js';
 import { clearBucket, setBucket } from '../files/bucket/project-bucket.js';
 import { removeTemplate, setTemplate } from '../mail/mail-template.js';
 import { createProject } from '../projects/create-project.js';
@@ -10,8 +10,7 @@ import { addWebhook } from '../webhooks/add-webhook.js';
 import { editWebhook, removeWebhook } from '../webhooks/edit-webhook.js';
 import type { BucketChange } from './plan-accounts.js';
 import { changeProject, type ProjectPlan, type TemplateChange } from './plan-projects.js';
-import { applyHook, applyOwnCode } from './plan-hooks.js';
-import { applySchedule } from './plan-schedules.js';
+import { applyHook, applyOwnCode, applySchedule } from './plan-own-code.js';
 import type { ProviderChange } from './plan-providers.js';
 import type { WebhookChange } from './plan-webhooks.js';
 

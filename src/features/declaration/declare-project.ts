@@ -12,8 +12,7 @@ import type { Project } from '../projects/project.js';
 import { signInOf, tokenAlgorithmOf } from '../projects/sign-in-settings.js';
 import { listSocialProviders, openClientSecret, providerSettings } from '../users/social/social-provider.js';
 import { isOwnHandler, listWebhooks } from '../webhooks/add-webhook.js';
-import { declareHooks } from './plan-hooks.js';
-import { declareSchedules } from './plan-schedules.js';
+import { declareHooks, declareSchedules } from './plan-own-code.js';
 import {
   type BucketDeclaration,
   type ProjectDeclaration,

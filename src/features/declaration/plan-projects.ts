@@ -20,8 +20,7 @@ import {
 import { listWebhooks } from '../webhooks/add-webhook.js';
 import { namedCollections } from '../webhooks/webhook-event.js';
 import { compareMailAccount, planBucket, type BucketChange } from './plan-accounts.js';
-import { planHooks, type HookChange, type OwnCodeChange } from './plan-hooks.js';
-import { planSchedules, type ScheduleChange } from './plan-schedules.js';
+import { planHooks, type HookChange, type OwnCodeChange, planSchedules, type ScheduleChange } from './plan-own-code.js';
 import { planProviders, type ProviderChange } from './plan-providers.js';
 import { planWebhooks, type WebhookChange } from './plan-webhooks.js';
 import type { ProjectDeclaration, FindSecret, SecretReference, TemplateDeclaration } from './project-declaration.js';

@@ -6,7 +6,7 @@ import { addCollection } from '../collections/add-collection.js';
 import type { Collection } from '../collections/collection.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { isServerOnly } from '../collections/rules/collection-rules.js';
-import { presentCollection } from '../collections/present-collection.js';
+import { presentCollection } from '../collections/list-collections.js';
 import { USERS } from '../collections/users-collection.js';
 import { DECLARATION_SCHEMA } from '../collections/schema/collection-declaration.js';
 import {

@@ -37,11 +37,9 @@ import {
   withFieldDefs,
 } from '../collections/schema/describe-collection.js';
 import { dropCollection } from '../collections/drop-collection.js';
-import { applyEdit } from '../collections/edit-collection.js';
-import { listCollections } from '../collections/list-collections.js';
+import { applyEdit, renameCollection } from '../collections/edit-collection.js';
+import { listCollections, presentCollection } from '../collections/list-collections.js';
 import { setChanges } from '../changes/set-changes.js';
-import { presentCollection } from '../collections/present-collection.js';
-import { renameCollection } from '../collections/rename-collection.js';
 import { proveOpening, RULE_TEXTS, setRulesRoute } from './rules-route.js';
 import { findShape } from '../documents/read/find-shape.js';
 import { requireNamed } from './view-as.js';

@@ -3,7 +3,7 @@ import type { App } from '../../app.js';
 import type { JobDefinition } from '../../platform/jobs/job.js';
 import { forgetOperators, operatorStore } from '../access/operator.js';
 import { removeProjectSchedules, listSchedules } from '../hooks/schedule.js';
-import { removeProjectCollections } from '../collections/remove-project-collections.js';
+import { removeProjectCollections } from '../collections/drop-collection.js';
 import { LATE_WRITER_PASSES_MS, nextPass } from '../collections/finish-drop.job.js';
 import { removeProjectRecords } from '../documents/write/idempotency.js';
 import { dropProjectFiles } from '../files/delete-file.js';

@@ -1,6 +1,5 @@
 import { readPackageFile, VERSION } from '../../package.js';
-import { escapeHtml, renderPage } from './html.js';
-import { renderMarkdown } from './markdown.js';
+import { escapeHtml, renderPage, renderMarkdown } from './markdown.js';
 
 export const GUIDES_PREFIX = '/api/docs/guides';
 

@@ -228,7 +228,7 @@ function valueOfCell(field: CollectionField, text: string): { value: unknown; pr
   if (field.type === 'Boolean') return { value: text === 'true', problem: null };
   if (field.type !== 'Date') return { value: text, problem: null };
   const date = new Date(utc.value ? `${text}Z` : text);
-  if (Number.isNaN(date.getTime())) return { value: undefined, problem: 'This is not a moment.' };
+  if (Number.isNaN(date.getTime())) return { value: undefined, problem: 'This is not a date and time.' };
   return { value: date.toISOString(), problem: null };
 }
 
@@ -249,7 +249,7 @@ export async function storeCell(
     return null;
   } catch (error) {
     const { code, message, details } = refusalOf(error);
-    if (code === 'CHANGED_MEANWHILE') return 'Somebody else changed this document: open it to see both versions.';
+    if (code === 'CHANGED_MEANWHILE') return 'Someone else changed this document. Open it to see both versions.';
     return details.find((each) => each.field === field.name)?.message ?? message;
   }
 }

@@ -1,5 +1,5 @@
 import { invalid, type FieldProblem } from '../../../errors.js';
-import { constraintProblems, defaultProblem } from './constraints/check-constraints.js';
+import { constraintProblems, defaultProblem } from './constraints/check-value.js';
 import { CONSTRAINT_NAMES } from './constraints/constraint-rows.js';
 import { FIELD_TYPE_RULES, isWellFormed } from './field-type.js';
 import { FIELD_TYPES, KEPT_FIELDS, OWN_USER, UNSAFE_NAMES, type Field, type FieldShape } from './field.js';

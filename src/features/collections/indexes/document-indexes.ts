@@ -286,3 +286,15 @@ async function dropIndexes(app: Pick<App, 'db'>, collection: Collection, indexes
     }
   }
 }
+
+/** The bytes that each index takes, by its name in the database; empty for a collection that holds nothing yet. */
+export async function readIndexSizes(app: Pick<App, 'db'>, collection: Collection): Promise<Record<string, number>> {
+  const stages = [{ $collStats: { storageStats: {} } }];
+  try {
+    const [stats] = await app.db.collection(documentsName(collection)).aggregate(stages).toArray();
+    return (stats?.['storageStats'] as { indexSizes?: Record<string, number> } | undefined)?.indexSizes ?? {};
+  } catch (error) {
+    if ((error as { code?: unknown }).code === NAMESPACE_NOT_FOUND) return {};
+    throw error;
+  }
+}
