@@ -66,7 +66,9 @@ describe('a command that takes something away for good', () => {
   it.each(ASKING)('$words: has --yes, explains it, and is recorded', async ({ words, command }) => {
     const { stdout } = await runCli([...words.split(' '), '--help']);
     expect(stdout).toContain('--yes  ');
-    expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(/(cannot be undone|would be lost or access loosened)[^.]*--yes/);
+    expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
+      /(cannot be undone\. Type the name|would be lost or access loosened)[^.]*--yes/,
+    );
     expect(isAudited(command, NAMED)).toBe(true);
   });
 

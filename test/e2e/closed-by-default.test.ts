@@ -96,7 +96,7 @@ const WAYS: Readonly<Record<string, ((name: string) => Promise<unknown>) | 'says
     operator('PUT', '/schema', { format: 'bsvc-schema/1', collections: [{ name, fields: FIELDS }] }),
   'cli/commands/serve.ts': 'says its access',
   // A project of the file in a database that is thrown away.
-  'cli/commands/rules/test.ts': 'says its access',
+  'cli/commands/rules.ts': 'says its access',
 };
 
 /** Commands and routes that import `addCollection`, through whatever modules. */

@@ -2,7 +2,7 @@
 
 export { listCollections } from '../../src/features/collections/list-collections.js';
 export { planSchema } from '../../src/features/collections/schema/plan-schema.js';
-export { applyDeclared } from '../../src/features/changes/set-changes.js';
+export { applyDeclared } from '../../src/features/changes/apply-declared.js';
 export { type Collection, documentsName, type Rls, type RlsMode } from '../../src/features/collections/collection.js';
 export { type Field, HIDDEN_FIELD } from '../../src/features/collections/fields/field.js';
 export { addCollection, type NewCollection } from '../../src/features/collections/add-collection.js';
@@ -19,7 +19,7 @@ export {
 export { defaultUsersCollection, rolesOf } from '../../src/features/collections/users-collection.js';
 export { completeRules } from '../../src/features/collections/rules/check-rules.js';
 export { documentIndexes, listMissingIndexes } from '../../src/features/collections/indexes/document-indexes.js';
-export { setChanges } from '../../src/features/changes/set-changes.js';
+export { setChanges } from '../../src/features/changes/apply-declared.js';
 export { parseFieldSpec } from '../../cli/ask/field-spec.js';
 export { presentFieldSpec } from '../../cli/ask/field-spec.js';
 export { readUniqueOption } from '../../cli/ask/options.js';

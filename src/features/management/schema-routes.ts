@@ -2,7 +2,7 @@ import { flagParameter, ok, parameter, route, say, type RouteList } from '../../
 import { arrayOf, FLAG, object, oneOf, TEXT } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { requireProven } from '../access/require-operator.js';
-import { applyDeclared } from '../changes/set-changes.js';
+import { applyDeclared } from '../changes/apply-declared.js';
 import { declareCollection, DECLARATION_SCHEMA, SCHEMA_FORMAT } from '../collections/schema/collection-declaration.js';
 import { withFieldDefs } from '../collections/schema/describe-collection.js';
 import { unconfirmed } from '../collections/change-collection.js';

@@ -40,8 +40,7 @@ const COMMANDS: Record<string, (columns: number) => { argv: string[]; code?: num
     argv: ['restore', backup, '--data-dir', join(home.dir, `restored-${columns}`), '--yes'],
   }),
   'commands/move-to.ts': () => ({ argv: ['move-to', uri, '--dry-run'] }),
-  'doctor/check-content.ts': () => ({ argv: ['doctor', '--deep'] }),
-  'doctor/check-uploads.ts': () => ({ argv: ['doctor', '--deep'] }),
+  'doctor/check-data.ts': () => ({ argv: ['doctor', '--deep'] }),
   table: () => ({ argv: ['collection', 'list'] }),
 };
 
