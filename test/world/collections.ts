@@ -19,7 +19,7 @@ export {
 export { defaultUsersCollection, rolesOf } from '../../src/features/collections/users-collection.js';
 export { completeRules } from '../../src/features/collections/rules/check-rules.js';
 export { documentIndexes, listMissingIndexes } from '../../src/features/collections/indexes/document-indexes.js';
-export { setChanges } from '../../src/features/changes/apply-declared.js';
+export { setChanges } from '../../src/features/changes/set-changes.js';
 export { parseFieldSpec } from '../../cli/ask/field-spec.js';
 export { presentFieldSpec } from '../../cli/ask/field-spec.js';
 export { readUniqueOption } from '../../cli/ask/options.js';
