@@ -127,7 +127,7 @@ async function send(app: App, call: HandlerCall, nowMs: number): Promise<{ statu
       },
       body,
       signal: AbortSignal.timeout(timeoutMs),
-      serviceRecordBytes: MAX_ANSWER_BYTES,
+      keptBytes: MAX_ANSWER_BYTES,
     });
     return { status, text };
   } catch (error) {

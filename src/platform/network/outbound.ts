@@ -29,7 +29,7 @@ export interface OutboundRequest {
   body: string;
   signal?: AbortSignal;
   /** How much of the answer is kept; KEPT_BODY_BYTES unless given. */
-  serviceRecordBytes?: number;
+  keptBytes?: number;
 }
 
 export interface OutboundReply {
@@ -96,7 +96,7 @@ export function openOutbound({
     headers,
     body,
     signal,
-    serviceRecordBytes,
+    keptBytes,
   }: OutboundRequest): Promise<OutboundReply> => {
     const { agent, request } = await open();
     const timeUp = AbortSignal.timeout(timeoutMs);
@@ -111,7 +111,7 @@ export function openOutbound({
       return {
         status: reply.statusCode,
         headers: reply.headers,
-        body: await readBeginning(reply.body, serviceRecordBytes),
+        body: await readBeginning(reply.body, keptBytes),
       };
     } catch (error) {
       throw explain(error, timeUp, signal);
@@ -171,15 +171,12 @@ async function openWay(allowPrivate: boolean, timeoutMs: number, resolve: Resolv
   return { agent, request: undici.request, fetch: undici.fetch };
 }
 
-async function readBeginning(
-  body: Dispatcher.ResponseData['body'],
-  serviceRecordBytes = KEPT_BODY_BYTES,
-): Promise<string> {
+async function readBeginning(body: Dispatcher.ResponseData['body'], keptBytes = KEPT_BODY_BYTES): Promise<string> {
   const kept: Buffer[] = [];
   let length = 0;
   // Leaving the loop early destroys the connection, which is what an endless answer deserves.
   for await (const chunk of body as AsyncIterable<Buffer>) {
-    if (length < serviceRecordBytes) kept.push(chunk.subarray(0, serviceRecordBytes - length));
+    if (length < keptBytes) kept.push(chunk.subarray(0, keptBytes - length));
     length += chunk.length;
     if (length > MAX_BODY_BYTES) break;
   }
