@@ -110,7 +110,7 @@ const OPERATORS_PATHS = ['/api/admin', '/api/projects', '/metrics'];
 const ALWAYS_ANSWERED = ['/api/health', '/metrics'];
 
 const PROXY_ADVICE =
-  'A request came with X-Forwarded-For, which is not looked at: if there is a proxy in front, all clients count as one address for limits and locks. Set BSVC_TRUST_PROXY to the number of proxies.';
+  'A request came with X-Forwarded-For, which is ignored: if there is a proxy in front, all clients count as one address for limits and locks. Set BSVC_TRUST_PROXY to the number of proxies.';
 
 /** The HTTP API as a Koa application; the order of what follows is the order in which a request meets it. */
 export function createApi(app: App): Koa {

@@ -98,7 +98,7 @@ function presentSuggestions({ name, indexes }: { name: string; indexes: string[]
   if (suggested.length === 0) return '';
   const options = [...indexes, ...suggested].map((index) => `--index ${index}`);
   return [
-    `\nReads looked at more than 10,000 documents for want of an index: ${suggested.join(' · ')}`,
+    `\nReads examined more than 10,000 documents because no index fits: ${suggested.join(' · ')}`,
     `Add it with: bsvc collection edit ${name} ${options.join(' ')}`,
   ].join('\n');
 }

@@ -23,7 +23,7 @@ export default defineCommand({
   details: [
     'Writes bsvc.yaml, which declares lists that users share, and .env.example. Change both to what you need.',
     '--template react adds a page with these lists, built by Vite, and the client that it uses. Nothing is downloaded: "npm install" does that.',
-    'A file that is there already and differs stays, and nothing is written.',
+    'If a file already exists and differs, it stays and nothing is written.',
   ].join('\n'),
   examples: ['bsvc init', 'bsvc init my-app --template react'],
   parameters: {
@@ -105,7 +105,7 @@ async function differs(file: string, path: string, text: string): Promise<boolea
   });
   if (present === null) return true;
   if (present === text) return false;
-  throw conflict('FILE_EXISTS', `${path} is there already and differs. Name an empty folder: bsvc init my-app`);
+  throw conflict('FILE_EXISTS', `${path} already exists and differs. Name an empty folder: bsvc init my-app`);
 }
 
 function readName(text: string): string {

@@ -71,7 +71,7 @@ const check = defineCommand({
     const isGiven = Object.keys(given).length > 0;
     if (isGiven && collection === undefined) throw new UsageError('Say of which collection the rules are to be.');
     if (file !== undefined && collection !== undefined) {
-      throw new UsageError('A file is looked at whole: leave the collection out, or the file.');
+      throw new UsageError('A file is checked as a whole: leave out the collection, or the file.');
     }
     const { what, findings, loosens, exposed } =
       file === undefined
@@ -94,7 +94,7 @@ const check = defineCommand({
             : []),
         ].join('\n'),
       ...(bad > 0 && {
-        failure: presentFailure(conflict('RULES_UNSOUND', `${countOf(bad, 'thing')} to be looked at`)),
+        failure: presentFailure(conflict('RULES_UNSOUND', `${countOf(bad, 'problem')} found`)),
       }),
     };
   },
@@ -133,7 +133,7 @@ async function reviewFile(context: Context, named: string | undefined, file: str
   const { mongodbUri, dataDir } = context.settings().config;
   const review = (app: App): Promise<Found> => reviewDeclared(app, context, named, { file, projects, data });
   if (mongodbUri !== null || (await hasStore(dataDir))) return review(await context.app());
-  context.out.warn(`There is no store in ${dataDir}: the file is looked at by itself.`);
+  context.out.warn(`There is no store in ${dataDir}: the file is checked on its own.`);
   return withThrowAwayStore(context, review);
 }
 
@@ -212,8 +212,8 @@ function presentExplained({ paint }: TextStyle, { rules, list, document }: Expla
   if (list && 'refused' in list) {
     lines.push('', `A list is refused: ${list.refused}`);
   } else if (list) {
-    const by = list.indexes.length === 0 ? 'no index: every document is looked at' : `by ${list.indexes.join(', ')}`;
-    lines.push('', `A list is read ${by}; ${list.examined} documents looked at for ${list.returned} of the page`);
+    const by = list.indexes.length === 0 ? 'no index: every document is read' : `by ${list.indexes.join(', ')}`;
+    lines.push('', `A list is read ${by}; ${list.examined} documents examined for ${list.returned} of the page`);
   }
   if (document && document.leftOut.length > 0) lines.push('', `Left out: ${document.leftOut.join(', ')}`);
   return lines.join('\n');

@@ -183,7 +183,7 @@ async function checkMigrations(app: App): Promise<CheckResult> {
 async function checkIndexes(app: App, options: { fix: boolean }): Promise<CheckResult> {
   const { pending } = await findMigrationStatus(app.db);
   // They make indexes too.
-  if (pending.length > 0) return passed('indexes', 'looked at once the pending migrations are run');
+  if (pending.length > 0) return passed('indexes', 'checked once the pending migrations have run');
   const missing: string[] = [];
   let count = 0;
   for (const project of await listProjects(app)) {

@@ -84,7 +84,7 @@ export const RETAINED_DATA: readonly RetainedData[] = [
     size: `${KEPT_HOURS} records`,
   },
   {
-    what: 'uploads that nobody confirmed',
+    what: 'uploads that were never confirmed',
     stores: [],
     time: minutes(UNCONFIRMED_MS),
     size: 'the storage that the plan grants',

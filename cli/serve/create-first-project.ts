@@ -5,7 +5,7 @@ import { checkProjectName, createProject, type CreatedProject } from '../../src/
 import { quoteShell } from '../../src/exchange/shell-word.js';
 import type { Context } from '../shell/context.js';
 
-const NOBODY = 'nobody is there to answer: "bsvc project create" makes one';
+const NOBODY = 'no terminal to ask at; create one with "bsvc project create"';
 
 /** Asks a person at a terminal whether to create the first project of an empty store; null when none was made. */
 export async function createFirstProject({ ask, io }: Context, app: App): Promise<CreatedProject | null> {

@@ -63,7 +63,7 @@ const SYSTEM_ERRORS: Record<string, string> = {
   EACCES: 'Permission denied.',
   EBUSY: 'It is in use.',
   EDQUOT: 'The disk quota is used up.',
-  EEXIST: 'Something else is there already.',
+  EEXIST: 'Something else already exists there.',
   EIO: 'The disk cannot be read or written.',
   EISDIR: 'That is a directory, not a file.',
   ELOOP: 'Its symbolic links lead nowhere.',

@@ -36,7 +36,7 @@ export function presentList<T>(items: readonly T[], { name, empty, head, row }: 
  * asked for. `change` is a sentence that says how to change them.
  */
 export function presentFound(thing: string, unmet: readonly string[] = [], change = ''): string {
-  const said = `${thing} was there already; nothing was changed.`;
+  const said = `${thing} already exists; nothing was changed.`;
   return unmet.length === 0 ? said : `${said}\nNot as asked for: ${unmet.join(', ')}. ${change}`;
 }
 

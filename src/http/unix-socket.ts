@@ -17,7 +17,7 @@ export async function clearStaleSocket(host: string): Promise<void> {
   const found = path === null ? null : await lstat(path).catch(() => null);
   if (path === null || !found) return;
   if (!found.isSocket()) {
-    throw conflict('CANNOT_LISTEN', `${path} is there already and is no socket: choose another with --host.`);
+    throw conflict('CANNOT_LISTEN', `${path} already exists and is no socket: choose another with --host.`);
   }
   if (await isHeard(path)) {
     throw conflict(

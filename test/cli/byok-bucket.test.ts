@@ -109,7 +109,7 @@ describe('bsvc byok bucket', () => {
         .checks.find(({ name }) => name === 'attached files')!.detail;
     expect(await saidOfAttached()).toBe('are refused: anybody can read the objects of this bucket');
     double.closeBucket();
-    expect(await saidOfAttached()).toBe('nobody reads the objects without a link');
+    expect(await saidOfAttached()).toBe('the objects cannot be read without a link');
     expect((await bucket(['show', '--fix', '--origin', 'https://shop.example'])).code).toBe(0);
     expect((await bucket(['show', '--check', '--origin', 'https://shop.example'])).code).toBe(0);
     expect((await bucket(['show', '--check', '--origin', 'https://evil.example'])).code).toBe(1);

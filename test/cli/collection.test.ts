@@ -135,7 +135,7 @@ describe('bsvc collection show', () => {
     await engine.db('bsvc').collection('collections').updateOne({ name: 'slow' }, { $set: { unindexed } });
     await engine.close();
     const { stdout } = await inShop(['collection', 'show', 'slow']);
-    expect(stdout).toContain('for want of an index: status,-views\n');
+    expect(stdout).toContain('because no index fits: status,-views\n');
     expect(stdout).toContain('bsvc collection edit slow --index taken --index status,-views');
     expect(stdout).toMatch(/stored indexes:\n {2}\w+: [\d.]+ KB/);
     expect((await inShop(['collection', 'show', 'slow', '--json'])).json()).toMatchObject({

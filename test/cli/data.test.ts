@@ -317,11 +317,11 @@ describe('bsvc data query', () => {
     expect(byIndex.json()).toMatchObject({ indexes: [expect.stringContaining('region')], examined: 5, returned: 5 });
     const scan = await inShop([...explain, '--filter', 'cca3=ZWE', '--sort', 'area']);
     expect(scan.stdout).toBe(
-      'no index: every document is looked at\nsorted after reading\n250 documents looked at for 1 of the page\n',
+      'no index: every document is read\nsorted after reading\n250 documents examined for 1 of the page\n',
     );
     const pipeline = '[{"$match":{"region":"Oceania"}},{"$group":{"_id":"$subregion"}}]';
     const piped = await inShop(['data', 'query', name, '--pipeline', pipeline, '--explain']);
-    expect(piped.stdout).toMatch(/^by \w+region\n27 documents looked at for 27 for the stages behind\n$/);
+    expect(piped.stdout).toMatch(/^by \w+region\n27 documents examined for 27 for the stages behind\n$/);
     const groups = await inShop([
       'data',
       'query',

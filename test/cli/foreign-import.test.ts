@@ -324,7 +324,8 @@ describe('data import --from pocketbase', () => {
     spy.mockRestore();
     expect({ code: ended.code, stderr: ended.stderr.split('\n')[0] }).toEqual({
       code: 130,
-      stderr: 'bsvc: Interrupted. 1000 stored. Run it again to go on: what is there already stays as it is.',
+      stderr:
+        'bsvc: Interrupted. 1000 stored. Run it again to continue: documents that are already present stay as they are.',
     });
     const id = idOf('post00001');
     await bsvc(['data', 'update', 'posts', '{"title":"changed here"}', id]);

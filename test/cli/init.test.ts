@@ -44,14 +44,14 @@ it('overwrites nothing, and writes nothing where a file is there already', async
   mkdirSync(join(home.dir, 'app/src'), { recursive: true });
   writeFileSync(join(home.dir, 'app/src/api.js'), 'mine');
   const { code, stderr } = await home.bsvc(['init', 'app', '--template', 'react']);
-  expect([code === 0, stderr]).toEqual([false, expect.stringContaining('src/api.js is there already and differs')]);
+  expect([code === 0, stderr]).toEqual([false, expect.stringContaining('src/api.js already exists and differs')]);
   expect([read('app/src/api.js'), readdirSync(join(home.dir, 'app'))]).toEqual(['mine', ['src']]);
 });
 
 it('leaves a folder of that name alone', async () => {
   mkdirSync(join(home.dir, 'bsvc.yaml'));
   const { code, stderr } = await home.bsvc(['init']);
-  expect([code, stderr]).toEqual([1, expect.stringContaining('bsvc.yaml is there already')]);
+  expect([code, stderr]).toEqual([1, expect.stringContaining('bsvc.yaml already exists')]);
 });
 
 it('goes on where an interrupted run has ended', async () => {

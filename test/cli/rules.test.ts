@@ -158,7 +158,7 @@ describe('bsvc rules check', () => {
       expect([code, stdout, stderr]).toEqual([
         0,
         `The rules of ${name} as the file says are sound.\n`,
-        expect.stringMatching(/^There is no store in .*: the file is looked at by itself\.\n$/),
+        expect.stringMatching(/^There is no store in .*: the file is checked on its own\.\n$/),
       ]);
       expect((await empty.bsvc(['project', 'list'])).stderr).toContain('There is no store');
     },

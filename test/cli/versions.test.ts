@@ -70,7 +70,7 @@ describe('a store that waits for a migration', () => {
     expect(code).toBe(0);
     expect(checks.filter(({ name }) => name === 'migrations' || name === 'indexes')).toMatchObject([
       { ok: true, detail: '1 to be run at the next start' },
-      { ok: true, detail: 'looked at once the pending migrations are run' },
+      { ok: true, detail: 'checked once the pending migrations have run' },
     ]);
     expect((await home.bsvc(['migrate', '--json'])).json()).toEqual({ applied: [id], pending: [] });
     const indexes = await withApp(env, ({ db }) => db.collection('jobs').indexes());

@@ -133,7 +133,7 @@ describe.skipIf(!CHROMIUM)('files and queries at the console', { timeout: 120_00
     await settle(page);
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
     await page.getByRole('button', { name: 'Explain' }).click();
-    await page.getByText(/looked at for/).waitFor();
+    await page.getByText(/examined for/).waitFor();
     const downloaded = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Run' }).click();
     await page.getByRole('button', { name: 'Download' }).click();

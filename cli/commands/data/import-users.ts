@@ -67,7 +67,7 @@ export async function importForeignUsers(
     quiet: report.stored,
     ...(failure && { failure }),
     text: async (view) => {
-      const head = [dryRun ? 'would be stored' : 'stored', 'there already', 'refused'];
+      const head = [dryRun ? 'would be stored' : 'stored', 'already present', 'refused'];
       const lines = [await view.table(head, [[report.stored, report.present, report.rejectedCount]])];
       for (const { reason, count } of withoutPassword) {
         lines.push(`${count} without their password (${reason}): they set a new one by a mailed code.`);

@@ -115,7 +115,7 @@ export function presentForeignImport(done: readonly ForeignImport[], dryRun: boo
 }
 
 export function refusedLines(count: number): Failure {
-  const message = `${countOf(count, 'line')} refused. Correct what was refused and run it again: what is there already stays as it is.`;
+  const message = `${countOf(count, 'line')} refused. Correct what was refused and run it again: documents that are already present stay as they are.`;
   return refused('LINES_REFUSED', message);
 }
 

@@ -144,14 +144,14 @@ const STEPS: Readonly<Record<string, string>> = {
 /** A plan in words: by which index, how, and past how many documents. `purpose` says what those found are for. */
 export function presentExplained(explained: ExplainedList, purpose: string) {
   const { indexes, examined, returned, plan } = explained;
-  const by = indexes.length === 0 ? 'no index: every document is looked at' : `by ${indexes.join(', ')}`;
+  const by = indexes.length === 0 ? 'no index: every document is read' : `by ${indexes.join(', ')}`;
   const stages = stagesOf(plan);
   const steps = Object.keys(STEPS).filter((stage) => stages.includes(stage));
   return {
     json: explained,
     quiet: indexes,
     text: () =>
-      [by, ...steps.map((stage) => STEPS[stage]!), `${examined} documents looked at for ${returned} ${purpose}`].join(
+      [by, ...steps.map((stage) => STEPS[stage]!), `${examined} documents examined for ${returned} ${purpose}`].join(
         '\n',
       ),
   };

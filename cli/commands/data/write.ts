@@ -212,7 +212,7 @@ const remove = defineDocumentCommand({
 
 const batch = defineProjectCommand({
   details:
-    'In their order, each seeing those before it: {"op":"insert|update|remove|recover","collection":…,"id":…,"body":…,"ifMatch":…}, up to 100. Needs the embedded engine.',
+    'In their order, each seeing those before it: {"op":"insert|update|remove|recover","collection":…,"id":…,"body":…,"ifMatch":…}, up to 100.',
   examples: [
     'bsvc data batch \'[{"op":"insert","collection":"posts","body":{"title":"Hello"}}]\' --project shop',
     'bsvc data batch - --project shop --dry-run < operations.json',

@@ -168,7 +168,7 @@ function readDomain(text: string): string {
 async function differs(file: string, text: string, force: boolean): Promise<boolean> {
   const present = await readFile(file, 'utf8').catch(() => null);
   if (present !== null && present !== text && !force) {
-    throw conflict('FILE_EXISTS', `${file} is there already and differs. Replace it with --force, or look at --print.`);
+    throw conflict('FILE_EXISTS', `${file} already exists and differs. Replace it with --force, or look at --print.`);
   }
   return present !== text;
 }

@@ -45,7 +45,7 @@ export async function storeInBatches<T>(
     report.stored += stored;
     report.present += present;
     for (const { index, message } of rejected) reject(lines[index]!, message);
-    progress.update(`${report.stored} stored, ${report.present} there already, ${report.rejectedCount} refused`);
+    progress.update(`${report.stored} stored, ${report.present} already present, ${report.rejectedCount} refused`);
   };
   let broken: Failure | null = null;
   try {
@@ -60,7 +60,7 @@ export async function storeInBatches<T>(
   } catch (error) {
     if (report.stored + report.present === 0 && !context.stop.aborted) throw error;
     const failure = presentFailure(context.stop.aborted ? new Interrupted() : error);
-    const next = 'Run it again to go on: what is there already stays as it is.';
+    const next = 'Run it again to continue: documents that are already present stay as they are.';
     broken = { ...failure, message: `${failure.message} ${report.stored} stored. ${next}` };
   } finally {
     progress.stop();

@@ -166,7 +166,7 @@ export const COLLECTION_ROUTES: RouteList = {
       },
       answers: [
         { ...ok(ADDED_COLLECTION, 'Collection registered'), status: 201 },
-        ok(ADDED_COLLECTION, 'The collection was there already'),
+        ok(ADDED_COLLECTION, 'The collection already exists'),
       ],
       errors: {
         400: [...BAD_SETTINGS, 'INVALID_NAME'],
@@ -177,7 +177,7 @@ export const COLLECTION_ROUTES: RouteList = {
         const given = { rls: readRls(rls ?? null, null), rules: rules ?? null };
         const { collection, created } = await addCollection(app, project, { ...body, ...given });
         const data = { ...presentCollection(collection), created };
-        return created ? data : say(data, 'The collection was there already', 200);
+        return created ? data : say(data, 'The collection already exists', 200);
       },
     }),
     route('GET /api/projects/:projectId/collections/:collection', {

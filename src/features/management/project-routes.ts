@@ -87,7 +87,7 @@ export const PROJECT_ROUTES: RouteList = {
       example: { name: 'shop', plan: 'pro' },
       answers: [
         created(NEW_PROJECT, 'Project created. The keys are shown only now.'),
-        ok(KNOWN_PROJECT, 'The project was there already'),
+        ok(KNOWN_PROJECT, 'The project already exists'),
       ],
       errors: { 400: ['INVALID_NAME'], 403: ['ALL_PROJECTS_REQUIRED'], 409: ['PROJECT_EXISTS'] },
       async handle({ app, operator, body }) {
@@ -97,7 +97,7 @@ export const PROJECT_ROUTES: RouteList = {
         const { project, keys } = await createProject(app, body);
         const shown = presentProjectDetails(project);
         if (keys) return { project: shown, keys, created: true as const };
-        return say({ project: shown, keys, created: false as const }, 'The project was there already', 200);
+        return say({ project: shown, keys, created: false as const }, 'The project already exists', 200);
       },
     }),
     route('GET /api/projects/:projectId', {

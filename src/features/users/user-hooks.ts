@@ -54,7 +54,7 @@ export async function askSignIn(app: App, project: Project, user: User, client: 
     asked: [{ id: user._id.toHexString(), document: { ...presentUser(user), method } }],
     isOne: true,
     take: (set) => {
-      if (Object.keys(set).length > 0) throw new HandlerFailure('"set" has no place where somebody signs in.');
+      if (Object.keys(set).length > 0) throw new HandlerFailure('"set" cannot be used in a hook of signing in.');
       return null;
     },
   });

@@ -61,7 +61,7 @@ const EVENT_HELP: Record<CountedEvent, string> = {
   webhook_attempts: 'Attempts to deliver data webhooks',
   hook_calls: 'Calls of own code',
   mails: 'Mails by what is known of them',
-  long_reads: 'Reads that looked at more than 10,000 documents, by command',
+  long_reads: 'Reads that examined more than 10,000 documents, by command',
   expired_documents: 'Documents that went by themselves, to the trash or for good',
   cascaded_references: 'Documents changed because one that they refer to went or came back',
 };

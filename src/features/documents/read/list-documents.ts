@@ -352,7 +352,7 @@ function timeFor({ conditions }: ListQuery, mostMs: number): number {
 
 /** How a list or a pipeline would be read, in the database's own form, and what was looked at for it. */
 export interface ExplainedList {
-  /** The indexes that it uses; none: every document is looked at. */
+  /** The indexes that it uses; none: every document is read. */
   indexes: string[];
   /** Documents that were looked at, and those that were found or handed to the stages of a pipeline. */
   examined: number;

@@ -73,7 +73,7 @@ export async function checkBucket(store: S3Store, origin: string): Promise<Bucke
     await attempt('attached files', async () =>
       (await readsWithoutRight(store))
         ? 'are refused: anybody can read the objects of this bucket'
-        : 'nobody reads the objects without a link',
+        : 'the objects cannot be read without a link',
     ),
     await attempt('cors', async () => {
       const { allowed, status } = await store.preflightPut(key, origin);
