@@ -2,9 +2,18 @@ import { ObjectId } from 'bson';
 import { expect, it } from 'vitest';
 import type { App } from '../world/app.js';
 import { documentsName } from '../world/collections.js';
-import { type StoredDocument, aggregateDocuments, encodeList, operatorCaller, readFeed } from '../world/documents.js';
+import {
+  type StoredDocument,
+  aggregateDocuments,
+  encodeList,
+  operatorCaller,
+  readEncoded,
+  readFeed,
+} from '../world/documents.js';
 import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
 import { useTestApp } from '../helpers/use.js';
+
+type EncodedReply = Parameters<typeof readEncoded>[0];
 
 const DOCUMENTS = 20;
 /** So often a read is begun. */
@@ -46,7 +55,7 @@ const { signal } = new AbortController();
 const QUERY = `kind=a&limit=${DOCUMENTS}`;
 const aside = (): Promise<void> => Promise.resolve();
 
-const READS: [string, (app: App) => Promise<unknown>][] = [
+const READS: [string, (app: App) => Promise<EncodedReply>][] = [
   ['a list', async (app) => (await encodeList(app, caller(), 'things', `${QUERY}&sort=n`, signal)).json],
   ['changes', (app) => readFeed(app, 'things', QUERY, { signal, settle: () => Promise.resolve(caller()), aside })],
   [
@@ -59,8 +68,8 @@ const READS: [string, (app: App) => Promise<unknown>][] = [
   ],
 ];
 
-const documentsIn = (reply: unknown): number => {
-  const text = typeof reply === 'string' ? reply : [...(reply as { parts: Iterable<string> }).parts].join('');
+const documentsIn = (reply: EncodedReply): number => {
+  const text = typeof reply === 'string' ? reply : JSON.stringify(readEncoded(reply));
   return text.split('"kind":"a"').length - 1;
 };
 

@@ -1,6 +1,7 @@
 // Documents as the service writes and reads them for a caller.
 
 export { listDocuments, explainList, encodeList } from '../../src/features/documents/read/list-documents.js';
+export { readEncoded } from '../../src/features/documents/reply/encoded-reply.js';
 export { aggregateDocuments, explainPipeline } from '../../src/features/documents/read/aggregate-documents.js';
 export { explainAccess } from '../../src/features/documents/read/explain-access.js';
 export { EXPRESSION_OPERATORS } from '../../src/features/documents/pipeline/expression-operators.js';
