@@ -558,9 +558,9 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByRole('cell', { name: OWNER }).first().waitFor();
     await page.context().setOffline(true);
     await visit(page, '#/audit?action=operator%20login');
-    await page.getByText('What you see is what came last').waitFor();
+    await page.getByText('You see the last data').waitFor();
     await page.context().setOffline(false);
-    await page.getByText('What you see is what came last').waitFor({ state: 'detached' });
+    await page.getByText('You see the last data').waitFor({ state: 'detached' });
     await page.getByRole('cell', { name: OWNER }).first().waitFor();
   });
 
