@@ -11,7 +11,7 @@ import { OWNER, PASSWORD, signIn } from './console-stage.js';
 declare const performance: { timeOrigin: number };
 
 const TOKEN = 'an-admin-token-of-this-test';
-const AWAY = 'The server does not answer. What you see is what came last';
+const AWAY = 'The server does not respond. You see the last data';
 
 describe.skipIf(!CHROMIUM)('a console whose server is killed', { timeout: 120_000 }, () => {
   let dir: TempDir;
