@@ -1,13 +1,19 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type App, openApp, openLogger } from '../world/app.js';
 import { type Collection, documentsName } from '../world/collections.js';
 import { insertDocumentRecord, removeDocumentRecord } from '../world/stored.js';
 import { openStreamClient, type StreamClient } from '../helpers/event-stream.js';
-import { buildMemberWorld, newRecord } from '../helpers/member-world.js';
-import { use, useTestApp } from '../helpers/use.js';
+import { buildMemberWorld, newRecord, type MemberWorld } from '../helpers/member-world.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 /** Longer than any test: whoever waits so long is woken, or never goes on. */
 const NEVER_MS = 2 ** 30;
+
+let test: TestApp;
+/** Another process of the same store, which tells this one of nothing. */
+let other: App;
+let world: MemberWorld;
+let streams: { member: StreamClient; bystander: StreamClient };
 
 /** Turns in which the followers of cards have looked what is new, and how many more there may be. */
 const turns = { begun: 0, left: Infinity };
@@ -15,29 +21,32 @@ let release: () => void = () => undefined;
 /** Followers look only when they are told to. */
 let isPatient = false;
 
-const test = await useTestApp();
-const { app } = test;
-const world = await buildMemberWorld(test);
-/** Another process of the same store, which tells this one of nothing. */
-const other = use(await openApp(app.config, openLogger({ level: 'error', format: 'json' })));
-const logs = app.db.changeLogs!;
-const read = logs.read.bind(logs);
-logs.read = async (name, search) => {
-  // What a follower reads for itself alone asks for nothing earlier.
-  if (name === documentsName(world.cards) && search.earlierOf !== undefined) {
-    if (turns.left === 0) await new Promise<void>((resolve) => (release = resolve));
-    turns.begun++;
-    turns.left--;
-  }
-  return read(name, search);
-};
-const wait = app.hints.wait.bind(app.hints);
-app.hints.wait = (topic, ms, signal) => wait(topic, isPatient ? NEVER_MS : ms, signal);
-for (const board of ['b0', 'b1', 'b1', 'b2']) await insert(other, world.cards, { board, visibility: 'team', n: 1 });
-const [member, bystander] = await Promise.all(world.userIds.slice(0, 2).map((user) => follow(user)));
-const streams = { member: member!, bystander: bystander! };
+beforeAll(async () => {
+  test = await openTestApp();
+  const { app } = test;
+  world = await buildMemberWorld(test);
+  other = await openApp(app.config, openLogger({ level: 'error', format: 'json' }));
+  const logs = app.db.changeLogs!;
+  const read = logs.read.bind(logs);
+  logs.read = async (name, search) => {
+    // What a follower reads for itself alone asks for nothing earlier.
+    if (name === documentsName(world.cards) && search.earlierOf !== undefined) {
+      if (turns.left === 0) await new Promise<void>((resolve) => (release = resolve));
+      turns.begun++;
+      turns.left--;
+    }
+    return read(name, search);
+  };
+  const wait = app.hints.wait.bind(app.hints);
+  app.hints.wait = (topic, ms, signal) => wait(topic, isPatient ? NEVER_MS : ms, signal);
+  for (const board of ['b0', 'b1', 'b1', 'b2']) await insert(other, world.cards, { board, visibility: 'team', n: 1 });
+  const [member, bystander] = await Promise.all(world.userIds.slice(0, 2).map((user) => follow(user)));
+  streams = { member: member!, bystander: bystander! };
+});
 afterAll(async () => {
   for (const stream of Object.values(streams)) stream.close();
+  await other.close();
+  await test.close();
 });
 
 async function follow(userId: string): Promise<StreamClient> {

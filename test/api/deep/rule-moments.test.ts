@@ -8,6 +8,7 @@ import {
   getDocument,
   userCaller,
   recoverDocument,
+  readEncoded,
   requireWriteTarget,
   trashDocument,
   updateDocument,
@@ -190,7 +191,7 @@ async function run(
 ): Promise<Values | null> {
   if (operation === 'get') {
     const reply = await getDocument(app, caller, 'things', id, '');
-    return JSON.parse(Buffer.from(reply as string, 'latin1').toString()) as Values;
+    return readEncoded(reply) as Values;
   }
   const place = await requireWriteTarget(app, caller, 'things');
   if (operation === 'update') return updateDocument(app, place, id, change);
