@@ -41,7 +41,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/packaging': 250,
   'src/platform': 8830,
   test: 1175,
-  'test/api': 37210,
+  'test/api': 37225,
   'test/bench': 3300,
   'test/cli': 9850,
   'test/client': 4875,
