@@ -472,7 +472,7 @@ function Plan({ of: { indexes, examined, returned, plan } }: { of: NonNullable<A
         {indexes.length === 0
           ? 'No index is used: every document is scanned.'
           : `Read by ${indexes.length === 1 ? 'the index' : 'the indexes'} ${indexes.join(', ')}.`}{' '}
-        {howMany(examined, 'document')} looked at for {number(returned)}.
+        {howMany(examined, 'document')} examined for {number(returned)}.
       </p>
       <details>
         <summary>The plan</summary>
