@@ -12,7 +12,7 @@ export interface Followed<T> {
   error: ApiError | undefined;
 }
 
-/** The user who is signed in; null when nobody is, and on a server. Renders again when that changes. */
+/** The signed-in user; null when there is none, and on a server. Renders again when that changes. */
 export function useUser<P>({ auth }: Client<P>): Client<P>['auth']['user'] {
   const subscribe = useMemo(() => (listener: () => void) => auth.onChange(() => listener()), [auth]);
   return useSyncExternalStore(subscribe, () => auth.user, noUser);

@@ -98,7 +98,7 @@ export function openTabs({ name, tab, platform, warn, own, lead, status, note, t
       doWithout(error);
       becomeLeader();
     };
-    // Nobody else asks for the lock of this tab: it is given at once, or locks hang.
+    // No other tab requests this tab's lock: it is granted immediately, or locks hang.
     const late = setTimeout(() => isPresent || fail('no Web Lock'), PRESENT_MS);
     signal.addEventListener('abort', () => clearTimeout(late), { once: true });
     void stay(tab, () => {
@@ -144,7 +144,7 @@ function openAll({ lead, take, post }: Pick<TabsOptions, 'lead' | 'take'> & { po
   const wanted = new Map<string, readonly Subscription[]>();
 
   const reader = lead((news) => {
-    // Cursors are kept for the next leader; what was refused is nobody's any more.
+    // Cursors are kept for the next leader; rejected ones are dropped.
     for (const [of, list] of wanted) {
       if (list.some(({ id }) => id === news.id)) {
         wanted.set(

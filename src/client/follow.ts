@@ -59,14 +59,14 @@ interface Follower {
   clear?: (() => void) | undefined;
   /** Something was reported since the last `ready`, or nothing yet. */
   isBehind: boolean;
-  /** Refused to this user, or to nobody in particular: asked for again when a user signs in. */
+  /** Rejected for this user, or without one: requested again when a user signs in. */
   isWaiting: boolean;
 }
 
 /** All followers of a page. */
 export interface Followers {
   follow(collection: string): Follow<never, never>;
-  /** Another user sees other documents: everybody starts over. */
+  /** Another user sees other documents: all subscriptions start over. */
   startOver(): void;
 }
 
@@ -175,7 +175,7 @@ export function openFollowers(
       for (const follower of [...followers.values()]) {
         followers.delete(follower.subscription.id);
         const { since, ...subscription } = follower.subscription;
-        // Under another id: what is still under way for the user before is for nobody.
+        // Under another id, so that replies still under way for the previous user are dropped.
         follower.subscription = { ...subscription, id: randomKey(), ...(since === 'now' && { since }) };
         follower.isWaiting = false;
         follower.isBehind = true;

@@ -223,7 +223,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 export const reasonOf = (signal: AbortSignal): Error =>
   (signal.reason as Error | undefined) ?? Object.assign(new Error('Aborted'), { name: 'AbortError' });
 
-/** Calls a listener; what it throws is reported as an uncaught error, as of events, and disturbs nobody else. */
+/** Calls a listener; what it throws is reported as an uncaught error and does not affect other listeners. */
 export function tellListener<A extends unknown[]>(listener: (...values: A) => void, ...values: A): void {
   try {
     listener(...values);

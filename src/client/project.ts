@@ -10,7 +10,7 @@ export interface CollectionTypes {
   Refs: object;
   /** Paths that lists are filtered and sorted by, with the values they are compared with. */
   Fields: object;
-  /** Of these the ones that nobody declared: `free.${string}`, all of a flexible collection, or none. */
+  /** Those that are not declared: `free.${string}`, all of a flexible collection, or none. */
   Open?: string;
 }
 

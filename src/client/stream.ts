@@ -44,7 +44,7 @@ const SILENCE_MS = 60_000;
 const EARLY_MS = 2000;
 /** Browsers open six connections to a server that has no HTTP/2. */
 const MAX_STREAMS = 3;
-/** A stream goes on that has no more subscriptions which nobody follows any more. */
+/** A stream continues while it has no more than this many subscriptions without followers. */
 const MAX_UNUSED = 10;
 /** Several followers that begin at once are one request. */
 const GATHER_MS = 25;

@@ -36,12 +36,12 @@ export interface SessionOptions {
 
 /** Accounts of end users. Every method throws an `ApiError`. */
 export interface Auth<P> {
-  /** The user as of the last sign-in or `me()`, the same object until it changes; null when nobody is signed in. */
+  /** The user as of the last sign-in or `me()`, the same object until it changes; null when no user is signed in. */
   readonly user: Part<P, 'users', 'Document'> | null;
   /** Resolves when the stored session has been read: at once, except where `storage` answers with promises. */
   readonly ready: Promise<void>;
   /**
-   * Reports sign-in, sign-out and changes of the user, in other tabs too. `reason` says why nobody is signed in:
+   * Reports sign-in, sign-out and changes of the user, in other tabs too. `reason` says why no user is signed in:
    * `ended` when the session was ended elsewhere. Ends by the function that it returns.
    */
   onChange(listener: (user: Part<P, 'users', 'Document'> | null, reason?: SignedOut) => void): () => void;
@@ -58,7 +58,7 @@ export interface Auth<P> {
   me(): Promise<Part<P, 'users', 'Document'>>;
   /** New tokens; otherwise got when they are needed. */
   refresh(): Promise<void>;
-  /** An access token that works now, renewed when it is about to expire; null when nobody is signed in. */
+  /** A valid access token, renewed when it is about to expire; null when no user is signed in. */
   token(): Promise<string | null>;
   /** Proves once more who is signed in: answers `STEP_UP_REQUIRED` for ten minutes. */
   stepUp(proof: StepUpProof): Promise<void>;
@@ -77,7 +77,7 @@ export interface Auth<P> {
   resetPassword(reset: { email: string; otp: string; newPassword: string }): Promise<void>;
   verifyEmail(code: { email: string; otp: string }): Promise<void>;
   resendVerification(email: string): Promise<void>;
-  /** Finds a user by the unique field `username`, with those fields alone that everybody may see. */
+  /** Finds a user by the unique field `username`, with the public fields only. */
   publicProfile(username: string): Promise<Part<P, 'users', 'Public'>>;
   /** The address to send the browser to; it comes back to `redirect`. */
   socialUrl(provider: string, redirect?: string): Promise<string>;

@@ -10,7 +10,7 @@ export interface Session {
   at?: number;
 }
 
-/** Why nobody is signed in: signed out here or in another tab, or the service has ended the session. */
+/** Why no user is signed in: signed out here or in another tab, or the service has ended the session. */
 export type SignedOut = 'signed-out' | 'ended';
 
 export interface KeptSession {
@@ -19,7 +19,7 @@ export interface KeptSession {
   read: () => Session | null;
   /** Resolves when it is stored. */
   write: (session: Session) => Promise<void>;
-  /** Nobody is signed in any more. */
+  /** The user has been signed out. */
   end: (reason: SignedOut) => Promise<void>;
   /** Keeps what the service says of the user; unless another one has signed in since. */
   keep: <T>(user: T) => T;
@@ -102,7 +102,7 @@ function parse(text: string | null): Session | null {
     const session = JSON.parse(text ?? 'null') as Session | null;
     return typeof session?.accessToken === 'string' ? session : null;
   } catch {
-    // Not written here, or cut off: nobody is signed in.
+    // Not written by this client, or cut off: no user is signed in.
     return null;
   }
 }

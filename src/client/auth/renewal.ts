@@ -18,9 +18,9 @@ const LOOK_MS = 10;
 const MAX_LOOKS = 100;
 
 interface Renewal {
-  /** False when nobody is signed in any more. */
+  /** False after the session has ended. */
   renew: (stale: string | undefined) => Promise<boolean>;
-  /** An access token that works now; null when nobody is signed in. */
+  /** A valid access token; null when no user is signed in. */
   token: () => Promise<string | null>;
 }
 

@@ -33,7 +33,7 @@ export interface FeedScope {
   collection: Collection;
   filterText: string;
   conditions: readonly Document[];
-  /** The end user whose documents alone are shown; null: everybody's. */
+  /** The end user whose documents are shown; null for all users'. */
   userId: string | null;
   /** What the rules of a collection come to for the follower, its own id aside; null without rules of its own. */
   admitted: string | null;
@@ -96,7 +96,7 @@ export function openFeedCursor(secrets: Pick<SecretBox, 'macs'>, scope: FeedScop
   if (cursor.length > MAX_TOKEN_CHARACTERS) throw badCursor();
   const [id, rules, who, epoch, seq, listing, shown, sets, until, window, refs] = readGenuine(secrets, scope, cursor);
   if (id !== scope.collection._id.toHexString() || rules !== meaningOf(scope)) throw cursorExpired();
-  // Looked at last: other rules may make it another user's, or nobody's.
+  // Checked last: under other rules it may belong to another user, or to no user.
   if (who !== whoOf(scope)) throw badCursor();
   const known = sets?.map(([ofEpoch, at, told]) => ({ epoch: ofEpoch, seq: at, ...(told !== undefined && { told }) }));
   const position = { epoch, seq, isListing: listing === 1, shown: shown ?? null };

@@ -55,7 +55,7 @@ export interface Following {
   query: FeedQuery;
   caller: Caller;
   scope: FeedScope;
-  /** The rules as a filter; null where everybody sees everything. With sets, as they were when it was opened. */
+  /** The rules as a filter; null if all callers see all documents. Membership sets are those of the opening. */
   readable: Document | null;
   /** The same with the names of sets. */
   shape: Document | null;
@@ -134,8 +134,8 @@ export function mayLoseRights({ app, collection, refs }: Following): boolean {
 }
 
 /**
- * For whom a filter of rules stands: everybody for whom the same rules come to the same filter, and those of fields to
- * the same visibility.
+ * The callers who share a filter of rules: all for whom the same rules result in the same filter and the same visibility
+ * of fields.
  */
 function audienceOf(
   collection: Collection,

@@ -165,7 +165,7 @@ function alternativesWith(rule: Rule, { question: { set } }: FollowedSet): Rule 
 
 interface SetChange {
   now: Set<Literal>;
-  /** What the set may have held since, but for what it holds now by memberships that nobody touched. */
+  /** What the set may have held since, without what it holds now by unchanged memberships. */
   earlier: Set<Literal>;
   enter: Set<Literal>;
   leave: Set<Literal>;

@@ -17,12 +17,12 @@ import { cacheRegion } from '../../platform/cache.js';
  *
  * | state | means |
  * |---|---|
- * | requested | the place is given out; no bytes are known of |
- * | stored | the bytes are there, nobody has confirmed them |
+ * | requested | the upload may begin; no bytes have arrived |
+ * | stored | the bytes are stored and not confirmed yet |
  * | confirmed | the file: charged to the quota, served, deletable |
- * | deleted | gone for everybody; `settled` once its bytes are removed and its charge is given back |
+ * | deleted | no longer visible; `settled` once its bytes are removed and its charge is given back |
  *
- * Records come before bytes and leave after them, so whatever is stored is known of.
+ * A record is written before its bytes and removed after them, so no bytes are stored without a record.
  */
 export interface FileRecord {
   _id: ObjectId;

@@ -205,8 +205,8 @@ export function deleteBroadcast(app: App, project: Project, broadcastId: string)
 }
 
 /**
- * A slot around one call: given back when the provider refuses, kept when nobody knows whether it went out, as after a
- * crash in the middle.
+ * A slot around one call: given back when the provider refuses, kept when it is unknown whether the mail was sent, as
+ * after a crash.
  */
 async function withMailQuota<T>(app: App, project: Project, call: () => Promise<T>): Promise<T> {
   const slot = new ObjectId();

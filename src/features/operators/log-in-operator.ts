@@ -36,7 +36,7 @@ interface Purpose {
 const REFUSAL = 'Invalid e-mail or password';
 const SIGN_IN: Purpose = { countedAs: new ObjectId('0'.repeat(24)), action: 'operator login', refusal: REFUSAL };
 /**
- * Of those who have signed in: their guesses do not keep the operator from signing in elsewhere, nor do strangers'
+ * Of those who have signed in: their guesses do not keep the operator from signing in elsewhere, nor do other people's
  * failed sign-ins keep the operator from confirming.
  */
 const OWN_PASSWORD = new ObjectId('0'.repeat(23) + '1');

@@ -56,7 +56,7 @@ const DOCS: readonly FileRoute[] = [
 ];
 
 /**
- * The description of the whole API for programs, and the same as pages to read with what they need. Open to everybody:
+ * The description of the whole API for programs, and the same as pages to read with what they need. Public:
  * it says nothing that is not the same in every installation.
  */
 export function referenceRoutes(lists: () => readonly RouteList[]): readonly RouteList[] {

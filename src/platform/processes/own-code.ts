@@ -67,7 +67,7 @@ export interface OwnCode {
 
 /** Calls of one project under way at once: a handler that hangs takes no more of the service than this. */
 export const MAX_CALLS = 64;
-/** Of which strangers at public addresses, and events, take no more. */
+/** Of those, the most that anonymous callers of public addresses, and events, may use. */
 const MAX_UNAWAITED = 32;
 const MAX_LINES = 50;
 const MAX_LINE_CHARACTERS = 500;

@@ -9,7 +9,7 @@ import type { WindowPart } from '../window-order.js';
 import { keyOfForm, writeReady, type Batch, type EventForm, EventBytes } from './batch.js';
 import { LiveWindow } from './live-window.js';
 
-/** Somebody of a group, who has everything up to where it is. */
+/** A member of a group, which has received everything up to the group's position. */
 export interface Member {
   readonly form: EventForm;
   /** `from`: the member has everything up to there, and with the batch everything in it. */

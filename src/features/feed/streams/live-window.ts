@@ -124,7 +124,7 @@ export class LiveWindow {
     for (const { change, document } of meanwhile.values()) this.take(change, document);
   }
 
-  /** Takes the whole window as somebody has read it, who knows the log at least as far. */
+  /** Replaces the whole window with one read at this position of the log or a later one. */
   adopt(part: WindowPart): void {
     const before = this.#byId;
     this.#replace(part);

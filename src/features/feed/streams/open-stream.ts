@@ -102,7 +102,7 @@ export interface StreamRequest {
   hasIds: boolean;
 }
 
-/** One subscription of somebody. */
+/** One subscription of a stream. */
 class OwnFollowRequest implements FollowRequest {
   constructor(
     private readonly app: App,
@@ -186,7 +186,7 @@ class OpenedStream {
   }
 }
 
-/** Where a cursor is. One of somebody else is refused; one that has expired is answered by a reset: null. */
+/** The position of a cursor. Another user's cursor is rejected; null for one that has expired, which causes a reset. */
 function findGenuine(app: App, { scope, query: { since } }: Following): FeedPosition | null {
   if (since === null || since === 'now') return null;
   try {

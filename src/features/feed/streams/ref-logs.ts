@@ -31,7 +31,7 @@ export class RefLogs {
     return [...this.#logs.values()].map(({ ref }) => hintOf(ref.collection._id));
   }
 
-  /** What has changed since the last call, by the id of the collection; null where nobody can say, or rules have. */
+  /** What has changed since the last call, by the id of the collection; null if unknown, or after a change of rules. */
   async read(app: App): Promise<Map<string, RefNews | null>> {
     const news = new Map<string, RefNews | null>();
     for (const [key, followed] of this.#logs) {

@@ -6,12 +6,12 @@ import type { FollowedSet, FollowedSets } from '../set-view.js';
 
 const CHUNK = 500;
 const CHUNK_BYTES = 4 * 1024 * 1024;
-/** Where more has changed everybody looks at their own sets. */
+/** If more has changed, every follower reads its own sets again. */
 const MAX_FOLLOWED = 5_000;
 
 /** Changes of memberships in one collection. */
 export interface SetNews {
-  /** The users whom they are about; null: nobody can say. */
+  /** The users whose memberships they are; null if unknown. */
   users: ReadonlySet<unknown> | null;
   to: LogPosition;
 }

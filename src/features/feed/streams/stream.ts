@@ -58,7 +58,7 @@ export class Stream {
     return this.#socket.writableLength > MAX_UNSENT_BYTES;
   }
 
-  /** Has somebody told once when it is over, at once if it is already. There is one. */
+  /** Calls the one listener when the stream ends, immediately if it has ended. */
   onOver(listener: EndListener): void {
     if (this.#isOver) listener.streamOver();
     else this.#whenOver = listener;

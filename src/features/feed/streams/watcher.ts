@@ -126,7 +126,7 @@ export class Watcher {
   #refsLookedMs = -Infinity;
   readonly #stop = new AbortController();
   #position: LogPosition;
-  /** Everybody has been told up to here. */
+  /** All followers have received everything up to this position. */
   #told: LogPosition;
   #lagSeconds = 0;
   #looksAlone = 0;
@@ -136,7 +136,7 @@ export class Watcher {
   readonly #fills = new FairLimiter({ shares: { all: FILLS_AT_ONCE } });
   #wake: () => void = () => undefined;
 
-  /** `onIdle` is called once, when nobody is left and it has stopped. */
+  /** `onIdle` is called once, when no follower is left and it has stopped. */
   constructor(
     private readonly app: App,
     readonly collection: Collection,
@@ -250,7 +250,7 @@ export class Watcher {
     }
   }
 
-  /** Sends everybody what is new; whether there was nothing left. */
+  /** Sends new changes to all followers; true if nothing was left. */
   async #step(): Promise<boolean> {
     if (!(await this.#isSame())) {
       this.#dismiss();
@@ -270,7 +270,7 @@ export class Watcher {
       this.#dismiss();
       return true;
     }
-    // Of sets that are others since nobody is told by the old ones.
+    // No change is sent by membership sets that have changed since.
     await this.#followSets();
     await this.#followRefs();
     if (this.#stop.signal.aborted) return true;
@@ -388,7 +388,7 @@ export class Watcher {
     return now !== null && String(now._id) === String(_id) && now.version === version;
   }
 
-  /** Sends everybody away, who start again from where they are, under what holds then. */
+  /** Ends all followers' subscriptions; they start again from their positions, under the rules of that time. */
   #dismiss(): void {
     const from = this.told;
     const groups = [...this.#groups.values()];

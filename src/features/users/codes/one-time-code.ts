@@ -217,7 +217,7 @@ export async function takeCode(
  * Counts a try before it is compared, so that many guesses at once are five guesses, and no more than a few a day;
  * answers the code as it was before and makes `changes` where it is the right one, null where it is wrong, unknown,
  * expired or tried too often. The last tries are for the network that asked for the code and for those tied to its
- * account, so that a stranger's guesses do not use up the owner's code.
+ * account, so that other people's guesses do not use up the owner's code.
  */
 async function tryCode(
   app: App,

@@ -76,7 +76,7 @@ function requireEnrollable(project: Project, user: User): void {
       `MFA is off in this project. Turn it on: bsvc project update ${project.name} --mfa optional`,
     );
   }
-  // A stranger who signed up with the address would otherwise keep its owner out.
+  // Otherwise someone who signed up with another person's address would lock its owner out.
   if (!user.emailVerified) {
     throw forbidden('EMAIL_UNVERIFIED', 'Confirm the email address first: POST verify-email with its code');
   }
