@@ -134,8 +134,8 @@ export function mayLoseRights({ app, collection, refs }: Following): boolean {
 }
 
 /**
- * The callers who share a filter of rules: all for whom the same rules result in the same filter and the same visibility
- * of fields.
+ * The callers who share a filter of rules: all for whom the same rules result in the same filter and show the same
+ * fields.
  */
 function audienceOf(
   collection: Collection,
