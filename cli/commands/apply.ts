@@ -3,9 +3,15 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { App } from '../../src/app.js';
 import { applyProjects, type CreatedSecret } from '../../src/features/declaration/apply-projects.js';
-import { DeclarationError, dropsFields, listLoosenedBy } from '../../src/features/collections/schema/plan-schema.js';
+import {
+  DeclarationError,
+  dropsFields,
+  listLoosenedBy,
+  presentSchemaChange,
+} from '../../src/features/collections/schema/plan-schema.js';
 import { requireSchemaFit } from '../../src/features/collections/schema/apply-schema.js';
 import { declareProject } from '../../src/features/declaration/declare-project.js';
+import { ITEM_WORDS, type ItemChange } from '../../src/features/declaration/plan-items.js';
 import { planProjects, type ProjectPlan } from '../../src/features/declaration/plan-projects.js';
 import {
   projectsFileSchema,
@@ -156,18 +162,8 @@ async function rehearse(
   });
 }
 
-const isSame = ({
-  project,
-  what,
-  providers,
-  collections,
-  templates,
-  webhooks,
-  hooks,
-  schedules,
-}: ProjectPlan): boolean =>
-  project !== null &&
-  [what, providers, collections, templates, webhooks, hooks, schedules].every(({ length }) => length === 0);
+const isSame = ({ project, what, collections, items }: ProjectPlan): boolean =>
+  project !== null && [what, collections, items].every(({ length }) => length === 0);
 
 /** A mistake in a collection, with the file and the line that declares it. */
 async function failAt(context: Context, file: string, error: unknown): Promise<never> {
@@ -196,27 +192,35 @@ async function applyAll(
   }
 }
 
+/** Everything that a plan changes besides the project itself, in the order shown. */
+function listItems({ items, collections }: ProjectPlan) {
+  const providers = items.filter(({ kind }) => kind === 'provider');
+  return [...providers, ...collections.map(presentSchemaChange), ...items.slice(providers.length)];
+}
+
 function listLosses(plan: ProjectPlan): { drops: string[]; loosens: string[] } {
-  const { project, bucket, providers, collections, templates, webhooks, hooks, schedules } = plan;
+  const { project, bucket, collections, items } = plan;
   const forgotten = bucket?.to === null ? project?.storage?.bucket?.bucket : undefined;
-  const drops = [
-    ...(forgotten === undefined ? [] : [`the bucket ${forgotten} with its secret`]),
-    ...providers.flatMap((change) => (change.action === 'drop' ? [`sign-in provider ${change.name}`] : [])),
-    ...collections.flatMap((change) => (change.action === 'drop' ? [`${change.collection} with all documents`] : [])),
-    ...templates.flatMap((change) => (change.action === 'drop' ? [`template ${change.name}`] : [])),
-    ...webhooks.flatMap((change) => (change.action === 'drop' ? [`webhook ${change.url}`] : [])),
-    ...hooks.flatMap((change) => (change.action === 'drop' ? [`hook of ${change.event}`] : [])),
-    ...schedules.flatMap((change) => (change.action === 'drop' ? [`schedule ${change.name}`] : [])),
-  ];
-  const opened = providers.flatMap((change) => (change.action === 'drop' ? [] : change.loosens));
-  // A new project has no users yet, whose fields could become public.
-  const loosened = project ? listLoosenedBy(collections) : [];
-  return { drops, loosens: [...plan.loosens, ...opened, ...loosened] };
+  const drops = listItems(plan).filter(({ action }) => action === 'drop');
+  return {
+    drops: [
+      ...(forgotten === undefined ? [] : [`the bucket ${forgotten} with its secret`]),
+      ...drops.map(({ kind, name }) =>
+        kind === 'collection' ? `${name} with all documents` : `${ITEM_WORDS[kind]} ${name}`,
+      ),
+    ],
+    // A new project has no users yet, whose fields could become public.
+    loosens: [
+      ...plan.loosens,
+      ...items.flatMap(({ loosens = [] }) => loosens),
+      ...(project ? listLoosenedBy(collections) : []),
+    ],
+  };
 }
 
 interface Change {
   action: 'add' | 'change' | 'drop';
-  kind: 'project' | 'provider' | 'collection' | 'template' | 'webhook' | 'hook' | 'schedule';
+  kind: 'project' | 'collection' | ItemChange['kind'];
   name: string;
   what?: string[];
   /** The changes that loosen access or validation. */
@@ -227,39 +231,19 @@ interface Change {
 }
 
 function listChanges(plan: ProjectPlan, created: readonly CreatedSecret[]): Change[] {
-  const { name, what } = plan;
-  const mine = created.filter(({ project }) => project === name);
+  const mine = created.filter(({ project }) => project === plan.name);
   const made = mine.find((secret) => 'keys' in secret);
   const changes: Change[] = [];
-  if (!plan.project) changes.push({ action: 'add', kind: 'project', name, what, ...(made && { keys: made.keys }) });
-  else if (what.length > 0) changes.push({ action: 'change', kind: 'project', name, what, ...told(plan) });
-  const add = (kind: Change['kind'], change: Omit<Change, 'kind' | 'name'>, inner: string): Change => ({
-    action: change.action,
-    kind,
-    name: `${name}/${inner}`,
-    ...(change.what && { what: change.what }),
-    ...told(change),
-  });
-  changes.push(...plan.providers.map((change) => add('provider', change, change.name)));
-  changes.push(...plan.collections.map((change) => add('collection', change, change.collection)));
-  changes.push(...plan.templates.map((change) => add('template', change, change.name)));
-  for (const change of plan.webhooks) {
-    const url = change.action === 'drop' ? change.url : change.to.url;
-    const secret = mine.find((found) => 'url' in found && found.url === url);
-    changes.push({ ...add('webhook', change, url), ...(secret && 'secret' in secret && { secret: secret.secret }) });
-  }
-  for (const change of plan.hooks) {
-    const secret = mine.find((found) => 'hook' in found && found.hook === change.event);
+  const own = { kind: 'project', name: plan.name, what: plan.what } as const;
+  if (!plan.project) changes.push({ action: 'add', ...own, ...(made && { keys: made.keys }) });
+  else if (plan.what.length > 0) changes.push({ action: 'change', ...own, ...told(plan) });
+  for (const { action, kind, name, what, ...change } of listItems(plan)) {
+    const found = mine.find((secret) => 'kind' in secret && secret.kind === kind && secret.name === name);
     changes.push({
-      ...add('hook', change, change.event),
-      ...(secret && 'secret' in secret && { secret: secret.secret }),
-    });
-  }
-  for (const change of plan.schedules) {
-    const secret = mine.find((found) => 'schedule' in found && found.schedule === change.name);
-    changes.push({
-      ...add('schedule', change, change.name),
-      ...(secret && 'secret' in secret && { secret: secret.secret }),
+      ...{ action, kind, name: `${plan.name}/${name}` },
+      ...(what && { what }),
+      ...told(change),
+      ...(found && 'secret' in found && { secret: found.secret }),
     });
   }
   return changes;
@@ -289,8 +273,7 @@ function presentPlans(
       const { publishable, secret } = made.keys;
       lines.push('', `Keys of ${made.project}, shown this once:`, `  ${publishable}`, `  ${secret}`);
     } else {
-      const hook = 'hook' in made ? `hook of ${made.hook}` : `schedule ${'schedule' in made ? made.schedule : ''}`;
-      const what = 'url' in made ? `webhook ${made.url}` : hook;
+      const what = `${ITEM_WORDS[made.kind]} ${made.name}`;
       lines.push('', `Secret of the ${what}, shown this once:`, `  ${made.secret}`);
     }
   }

@@ -345,9 +345,9 @@ async function apply(test: TestApp, file: string, secrets: ReadonlyMap<string, s
   await applyProjects(test.app, plans, { stop: new AbortController().signal, onCreated: () => undefined });
 }
 
-function changesOf({ what, providers, collections, templates, webhooks, hooks, schedules }: ProjectPlan): string[] {
-  const parts = [...providers, ...collections, ...templates, ...webhooks, ...hooks, ...schedules];
-  return [...what, ...parts.flatMap((change) => ('what' in change ? change.what : [change.action]))];
+function changesOf({ what, collections, items }: ProjectPlan): string[] {
+  const parts: { action: string; what?: string[] }[] = [...items, ...collections];
+  return [...what, ...parts.flatMap((change) => change.what ?? [change.action])];
 }
 
 /** Paths of the properties of a body, those of objects with named properties among them. */

@@ -86,6 +86,15 @@ describe('hooks of a declaration', () => {
     expect((await list()).find(({ event }) => event === 'orders.delete')).toMatchObject({ timeoutMs: 900 });
   });
 
+  it('move to another folder together with their project', async () => {
+    await apply(file(HOOKS));
+    const moved = HOOKS.replaceAll('hooks/orders.mjs', 'code/orders.mjs').replace('#sms', '#whatsapp');
+    expect((await apply(file(moved))).map(({ name, what }) => [name, what])).toEqual([
+      ['shop', [`own code: ${join(home.dir, 'hooks')} -> ${join(home.dir, 'code')}`]],
+      ['shop/users.deliver', ['orders.mjs#sms -> orders.mjs#whatsapp']],
+    ]);
+  });
+
   it('stay where the list does not name them, unless --prune drops them', async () => {
     await apply(file(HOOKS));
     expect(await apply(file('[]'))).toEqual([]);

@@ -3,7 +3,7 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12400,
+  cli: 12375,
   src: 1100,
   'src/client': 5625,
   'src/config': 800,
@@ -16,7 +16,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/changes': 900,
   'src/features/collections': 5750,
   'src/features/console': 150,
-  'src/features/declaration': 1300,
+  'src/features/declaration': 1210,
   'src/features/documents': 10690,
   'src/features/erasure': 250,
   'src/features/feed': 4050,
@@ -43,7 +43,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   test: 1175,
   'test/api': 37225,
   'test/bench': 3300,
-  'test/cli': 9850,
+  'test/cli': 9860,
   'test/client': 4875,
   'test/clients': 650,
   'test/console': 3150,

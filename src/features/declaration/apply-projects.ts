@@ -2,24 +2,16 @@ import type { App } from '../../app.js';
 import type { ChangeOptions } from '../collections/change-collection.js';
 import { applyDeclared } from '../changes/apply-declared.js';
 import { clearBucket, setBucket } from '../files/bucket/project-bucket.js';
-import { removeTemplate, setTemplate } from '../mail/mail-template.js';
 import { createProject } from '../projects/create-project.js';
 import type { Project } from '../projects/project.js';
-import { removeSocialProvider, setSocialProvider } from '../users/social/social-provider.js';
-import { addWebhook } from '../webhooks/add-webhook.js';
-import { editWebhook, removeWebhook } from '../webhooks/edit-webhook.js';
-import type { BucketChange } from './plan-accounts.js';
-import { changeProject, type ProjectPlan, type TemplateChange } from './plan-projects.js';
-import { applyHook, applyOwnCode, applySchedule } from './plan-own-code.js';
-import type { ProviderChange } from './plan-providers.js';
-import type { WebhookChange } from './plan-webhooks.js';
+import type { ItemChange } from './plan-items.js';
+import { changeProject, type ProjectPlan } from './plan-projects.js';
+import { applyOwnCode, type BucketChange } from './plan-single-parts.js';
 
-/** Secrets that are shown once: the keys of a created project, the secret of a created webhook. */
+/** Secrets that are shown once: the keys of a created project, the secret that signs calls of an address. */
 export type CreatedSecret =
   | { project: string; keys: { publishable: string; secret: string } }
-  | { project: string; url: string; secret: string }
-  | { project: string; hook: string; secret: string }
-  | { project: string; schedule: string; secret: string };
+  | { project: string; kind: ItemChange['kind']; name: string; secret: string };
 
 /**
  * Carries out plans, one project after the other; each step is whole by itself and a new plan holds what a failure
@@ -41,23 +33,11 @@ export async function applyProjects(
     if (Object.keys(plan.settings).length > 0) project = await changeProject(app, project, plan.settings);
     if (plan.bucket) project = await applyBucket(app, project, plan.bucket);
     await applyDeclared(app, project, plan.collections, { stop, ...options });
-    for (const change of plan.providers) await applyProvider(app, project, change);
-    for (const change of plan.templates) await applyTemplate(app, project, change);
-    for (const change of removalsFirst(plan.webhooks)) {
+    if (plan.ownCode) project = await applyOwnCode(app, project, plan.ownCode);
+    for (const { kind, name, apply } of removalsFirst(plan.items)) {
       stop.throwIfAborted();
-      const secret = await applyWebhook(app, project, change);
-      if (secret) onCreated({ project: plan.name, ...secret });
-    }
-    if (plan.ownCode) await applyOwnCode(app, project, plan.ownCode);
-    for (const change of plan.hooks) {
-      stop.throwIfAborted();
-      const secret = await applyHook(app, project, change);
-      if (secret !== null) onCreated({ project: plan.name, hook: change.event, secret });
-    }
-    for (const change of plan.schedules) {
-      stop.throwIfAborted();
-      const secret = await applySchedule(app, project, change);
-      if (secret !== null) onCreated({ project: plan.name, schedule: change.name, secret });
+      const secret = await apply(project);
+      if (secret !== null) onCreated({ project: plan.name, kind, name, secret });
     }
   }
 }
@@ -66,35 +46,7 @@ function applyBucket(app: App, project: Project, { to }: BucketChange): Promise<
   return to ? setBucket(app, project, to, false) : clearBucket(app, project);
 }
 
-async function applyProvider(app: App, project: Project, change: ProviderChange): Promise<void> {
-  if (change.action === 'drop') await removeSocialProvider(app, project, change.name);
-  else await setSocialProvider(app, project, change.to);
-}
-
-async function applyTemplate(app: App, project: Project, change: TemplateChange): Promise<void> {
-  if (change.action === 'drop') await removeTemplate(app, project, change.name);
-  else await setTemplate(app, project, change.name, change.to);
-}
-
-/** A plan limits the number of webhooks: what goes makes room for what comes. */
-function removalsFirst(changes: readonly WebhookChange[]): WebhookChange[] {
+/** Numbers of items are limited: what goes makes room for what comes. */
+function removalsFirst(changes: readonly ItemChange[]): ItemChange[] {
   return [...changes].sort((a, b) => Number(b.action === 'drop') - Number(a.action === 'drop'));
-}
-
-async function applyWebhook(
-  app: App,
-  project: Project,
-  change: WebhookChange,
-): Promise<{ url: string; secret: string } | null> {
-  if (change.action === 'drop') {
-    await removeWebhook(app, project, change.id);
-    return null;
-  }
-  const { url, ...wanted } = change.to;
-  if (change.action === 'change') {
-    await editWebhook(app, project, change.id, wanted);
-    return null;
-  }
-  const { secret } = await addWebhook(app, project, { url, ...wanted, ifNotExists: true });
-  return secret === null ? null : { url, secret };
 }

@@ -5,18 +5,18 @@ import { PUBLIC_EMAIL, USERS } from '../collections/users-collection.js';
 import type { Collection } from '../collections/collection.js';
 import type { Field } from '../collections/fields/field.js';
 import { findBucketAccess } from '../files/bucket/project-bucket.js';
-import { templateStore } from '../mail/mail-template.js';
 import { findByokKey, findProjectWebhookSecret } from '../mail/project-mail.js';
 import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
 import { signInOf, tokenAlgorithmOf } from '../projects/sign-in-settings.js';
 import { listSocialProviders, openClientSecret, providerSettings } from '../users/social/social-provider.js';
-import { isOwnHandler, listWebhooks } from '../webhooks/add-webhook.js';
-import { declareHooks, declareSchedules } from './plan-own-code.js';
+import { presentHooks, SCHEDULE_KIND, TEMPLATE_KIND, WEBHOOK_KIND } from './item-kinds.js';
 import {
   type BucketDeclaration,
+  type HookDeclaration,
   type ProjectDeclaration,
   type ProviderDeclaration,
+  type ScheduleDeclaration,
   type TemplateDeclaration,
   type WebhookDeclaration,
   nameSecrets,
@@ -53,8 +53,7 @@ export async function declareProject(
       templates: await declareTemplates(app, project),
     },
     webhooks: await declareWebhooks(app, project, name),
-    ...(await declareHooks(app, project)),
-    ...(await declareSchedules(app, project)),
+    ...(await declareOwnCode(app, project)),
   };
 }
 
@@ -99,8 +98,7 @@ function declareUsers(users: Collection | undefined): NonNullable<ProjectDeclara
 }
 
 async function declareTemplates(app: App, project: Project): Promise<TemplateDeclaration[]> {
-  const stored = templateStore(app).find({ projectId: project._id, scope: 'project' }).sort({ name: 1 });
-  return (await stored.toArray()).map(({ name, subject, html, text }) => ({
+  return (await TEMPLATE_KIND.list(app, project)).map(({ name, subject, html, text }) => ({
     name,
     subject,
     ...(html !== undefined && { html }),
@@ -109,7 +107,7 @@ async function declareTemplates(app: App, project: Project): Promise<TemplateDec
 }
 
 async function declareWebhooks(app: App, project: Project, name: SecretNames): Promise<WebhookDeclaration[]> {
-  const webhooks = (await listWebhooks(app, project)).filter(({ url }) => !isOwnHandler(url));
+  const webhooks = await WEBHOOK_KIND.list(app, project);
   const oldest = webhooks.filter(({ url }, at) => webhooks.findIndex((other) => other.url === url) === at);
   return oldest.map(({ url, events, description, disabled, headers = {} }) => ({
     url,
@@ -122,4 +120,38 @@ async function declareWebhooks(app: App, project: Project, name: SecretNames): P
       ),
     }),
   }));
+}
+
+/** The address, or the file in its folder; a handler that has the item's own name is not named again. */
+function declareTarget(
+  folder: string | undefined,
+  name: string,
+  { url, run }: { url: string | null; run: string | null },
+) {
+  if (url !== null) return { url };
+  return { run: `${folder ?? '.'}/${run?.endsWith(`#${name}`) ? run.slice(0, -name.length - 1) : run}` };
+}
+
+async function declareOwnCode(
+  app: App,
+  project: Project,
+): Promise<Pick<ProjectDeclaration, 'hooks' | 'schedules' | 'ownCode'>> {
+  const { dir, env = [] } = project.ownCode ?? {};
+  const folder = app.config.hooksDir === null ? dir : undefined;
+  const hooks = (await presentHooks(app, project)).map(({ event, onFailure, timeoutMs, ...calls }): HookDeclaration => {
+    const target = declareTarget(folder, event, calls);
+    return onFailure === 'retry' ? { event, ...target } : { event, ...target, onFailure, timeout: timeoutMs };
+  });
+  const schedules = (await SCHEDULE_KIND.list(app, project)).map(
+    ({ name, cron, timeZone, missed, ...calls }): ScheduleDeclaration => ({
+      ...{ name, cron, timeZone, missed },
+      ...declareTarget(folder, name, calls),
+    }),
+  );
+  const isThere = folder !== undefined || env.length > 0;
+  return {
+    ...(hooks.length > 0 && { hooks }),
+    ...(isThere && { ownCode: { ...(folder !== undefined && { folder }), ...(env.length > 0 && { env }) } }),
+    ...(schedules.length > 0 && { schedules }),
+  };
 }

@@ -17,52 +17,18 @@ import {
   saveProjectChanges,
   type ProjectChanges,
 } from '../projects/update-project.js';
-import { listWebhooks } from '../webhooks/add-webhook.js';
-import { namedCollections } from '../webhooks/webhook-event.js';
-import { compareMailAccount, planBucket, type BucketChange } from './plan-accounts.js';
-import { planHooks, type HookChange, type OwnCodeChange, planSchedules, type ScheduleChange } from './plan-own-code.js';
-import { planProviders, type ProviderChange } from './plan-providers.js';
-import { planWebhooks, type WebhookChange } from './plan-webhooks.js';
-import type { ProjectDeclaration, FindSecret, SecretReference, TemplateDeclaration } from './project-declaration.js';
+import { HOOK_KIND, PROVIDER_KIND, SCHEDULE_KIND, TEMPLATE_KIND, WEBHOOK_KIND } from './item-kinds.js';
+import { planItems, type ItemChange } from './plan-items.js';
+import type { ProjectDeclaration, FindSecret, SecretReference } from './project-declaration.js';
+import {
+  compareMailAccount,
+  planBucket,
+  planOwnCode,
+  type BucketChange,
+  type OwnCodeChange,
+} from './plan-single-parts.js';
 import { ObjectId } from 'bson';
 import { verifyMailKey } from '../mail/verify-mail-key.js';
-import { templateStore } from '../mail/mail-template.js';
-import { checkTemplate, type MailText } from '../mail/render-template.js';
-
-export type TemplateChange =
-  | { action: 'add'; name: string; to: MailText }
-  | { action: 'change'; name: string; what: string[]; to: MailText }
-  | { action: 'drop'; name: string };
-
-const PARTS = ['subject', 'html', 'text'] as const;
-
-/**
- * The difference between a project's own mail templates and the declared ones; none without a declaration. Those not
- * named go only with `prune`. 400 for a bad one.
- */
-async function planTemplates(
-  app: App,
-  project: Project | null,
-  declared: readonly TemplateDeclaration[] | undefined,
-  { prune }: { prune: boolean },
-): Promise<TemplateChange[]> {
-  if (!declared) return [];
-  const stored = project ? await templateStore(app).find({ projectId: project._id, scope: 'project' }).toArray() : [];
-  const existing = new Map(stored.map((template) => [template.name, template]));
-  const changes: TemplateChange[] = [];
-  const named = new Set<string>();
-  for (const { name, ...to } of declared) {
-    if (named.has(name)) throw invalid('INVALID_FILE', `The template "${name}" is declared twice`);
-    named.add(name);
-    checkTemplate(to);
-    const template = existing.get(name);
-    const what = PARTS.filter((part) => template?.[part] !== to[part]);
-    if (!template) changes.push({ action: 'add', name, to });
-    else if (what.length > 0) changes.push({ action: 'change', name, what: what.map((part) => `~ ${part}`), to });
-  }
-  const dropped = prune ? [...existing.keys()].filter((name) => !named.has(name)) : [];
-  return [...changes, ...dropped.map((name) => ({ action: 'drop' as const, name }))];
-}
 
 /** 400 SECRET_MISSING, with all their names, for variables that are not set. */
 function requireSecrets(declared: readonly ProjectDeclaration[], secretOf: FindSecret): void {
@@ -119,12 +85,9 @@ export interface ProjectPlan {
   loosens: string[];
   /** null: it stays as it is. */
   bucket: BucketChange | null;
-  providers: ProviderChange[];
   collections: SchemaChange[];
-  templates: TemplateChange[];
-  webhooks: WebhookChange[];
-  hooks: HookChange[];
-  schedules: ScheduleChange[];
+  /** Everything else that the declaration lists. */
+  items: ItemChange[];
   ownCode: OwnCodeChange | null;
 }
 
@@ -152,10 +115,17 @@ export async function planProjects(
     readProjectChanges({ ...settings, name: declaration.name });
     readMailChanges(app, { _id: project?._id ?? new ObjectId() }, settings);
     const collections = await planCollections(app, project, declaration, options);
-    const existing = project ? await listWebhooks(app, project) : [];
-    const webhooks = planWebhooks(existing, declaration.webhooks, options);
-    const { hooks, ownCode } = await planHooks(app, project, declaration, options);
-    await requireNamed(app, project, collections, { webhooks, hooks });
+    const { signIn, mail, webhooks, hooks, schedules } = declaration;
+    const context = { app, project, ...options };
+    const items = [
+      ...(await planItems(PROVIDER_KIND, signIn?.providers, context)),
+      ...(await planItems(TEMPLATE_KIND, mail?.templates, context)),
+      ...(await planItems(WEBHOOK_KIND, webhooks, context)),
+      ...(await planItems(HOOK_KIND, hooks, context)),
+      ...(await planItems(SCHEDULE_KIND, schedules, context)),
+    ];
+    const ownCode = planOwnCode(app, project, declaration);
+    await requireNamed(app, project, collections, items);
     plans.push({
       name: declaration.name,
       project,
@@ -163,12 +133,8 @@ export async function planProjects(
       what: [...what, ...account.what, ...(bucket?.what ?? []), ...(ownCode?.what ?? [])],
       loosens,
       bucket,
-      providers: await planProviders(app, project, declaration.signIn?.providers, options),
       collections,
-      templates: await planTemplates(app, project, declaration.mail?.templates, options),
-      webhooks,
-      hooks,
-      schedules: await planSchedules(app, project, declaration.schedules, options),
+      items,
       ownCode,
     });
   }
@@ -180,7 +146,7 @@ async function requireNamed(
   app: App,
   project: Project | null,
   collections: readonly SchemaChange[],
-  { webhooks, hooks }: { webhooks: readonly WebhookChange[]; hooks: readonly HookChange[] },
+  items: readonly ItemChange[],
 ): Promise<void> {
   const present = project ? (await listCollections(app, project._id)).map(({ name }) => name) : [USERS];
   const names = new Set(present);
@@ -188,17 +154,13 @@ async function requireNamed(
     if (action === 'drop') names.delete(collection);
     else names.add(collection);
   }
-  for (const change of webhooks) {
-    if (change.action === 'drop') continue;
-    const absent = namedCollections(change.to.events).find((name) => !names.has(name));
+  for (const { kind, name, collections: named = [] } of items) {
+    const absent = named.find((collection) => !names.has(collection));
     if (absent === undefined) continue;
-    const message = `The webhook ${change.to.url} subscribes to "${absent}", but there is no such collection: declare it, or correct its events`;
-    throw invalid('INVALID_EVENTS', message);
-  }
-  for (const { action, event } of hooks) {
-    const collection = event.replace(/^after\./, '').split('.')[0]!;
-    if (action === 'drop' || names.has(collection)) continue;
-    const message = `There is a hook of ${event}, but no collection "${collection}": declare it, or correct the event`;
+    const message =
+      kind === 'hook'
+        ? `There is a hook of ${name}, but no collection "${absent}": declare it, or correct the event`
+        : `The webhook ${name} subscribes to "${absent}", but there is no such collection: declare it, or correct its events`;
     throw invalid('INVALID_EVENTS', message);
   }
 }

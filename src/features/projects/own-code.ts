@@ -97,15 +97,16 @@ async function setFolder(app: App, project: Project, dir: string): Promise<void>
 }
 
 /** Says where all files of a project are. */
-export async function setOwnFolder(app: App, project: Project, dir: string): Promise<void> {
-  await updateProjectRecord(app, project._id, { $set: { 'ownCode.dir': dir } });
+export async function setOwnFolder(app: App, project: Project, dir: string): Promise<Project> {
+  const changed = await updateProjectRecord(app, project._id, { $set: { 'ownCode.dir': dir } });
   app.ownCode.restart(project._id.toHexString());
+  return changed;
 }
 
 /** Names the variables of the environment that own code sees. 400 for one of the service's own. */
-export async function setOwnEnv(app: App, project: Project, names: readonly string[]): Promise<void> {
+export async function setOwnEnv(app: App, project: Project, names: readonly string[]): Promise<Project> {
   requireOwnEnv(names);
-  await updateProjectRecord(app, project._id, { $set: { 'ownCode.env': [...new Set(names)] } });
+  return updateProjectRecord(app, project._id, { $set: { 'ownCode.env': [...new Set(names)] } });
 }
 
 /** 400 INVALID_ENV for names that own code is given no variables by. */

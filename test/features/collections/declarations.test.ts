@@ -171,7 +171,7 @@ describe('the exported declaration of any project', () => {
         const file = await exported(own);
         for (const prune of [false, true]) {
           const [plan] = await planProjects(test.app, [file], { ...NO_SECRETS, prune });
-          expect({ ...plan, project: null }).toMatchObject({ what: [], collections: [], templates: [], webhooks: [] });
+          expect({ ...plan, project: null }).toMatchObject({ what: [], collections: [], items: [] });
         }
         await apply([{ ...file, name: `${own} copy` }]);
         expect({ ...(await exported(`${own} copy`)), name: own }).toEqual(file);

@@ -1,9 +1,13 @@
+import { dirname, isAbsolute } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { App } from '../../app.js';
+import { invalid } from '../../errors.js';
 import type { BucketAccess } from '../../platform/object-store/s3-client.js';
 import { findBucketAccess, BUCKET_DEFAULTS, readBucketAccess } from '../files/bucket/project-bucket.js';
 import { findByokKey, findProjectWebhookSecret, type MailSettings } from '../mail/project-mail.js';
+import { readOwnFile, requireOwnEnv, setOwnEnv, setOwnFolder } from '../projects/own-code.js';
 import type { Project } from '../projects/project.js';
+import { listDifferent } from './plan-items.js';
 import {
   type BucketDeclaration,
   type ProjectDeclaration,
@@ -57,14 +61,12 @@ export async function planBucket(
   const present = project && findBucketAccess(app, project);
   const to = declared && (await readBucketAccess(app, settle(present, declared, secretOf)));
   if (isDeepStrictEqual(to, present)) return null;
-  const what = (['bucket', 'endpoint', 'region', 'accessKeyId', 'publicUrl', 'forcePathStyle'] as const)
-    .filter((name) => to?.[name] !== present?.[name])
-    .map((name) => `${LABELS[name]}: ${present?.[name] ?? 'none'} -> ${to?.[name] ?? 'none'}`);
+  const what = listDifferent(BUCKET_LABELS, [present ?? {}, to ?? {}]);
   const isKept = to?.secretAccessKey === present?.secretAccessKey;
   return { to, what: isKept || !to || !present ? what : [...what, 'secret access key of the bucket: another one'] };
 }
 
-const LABELS = {
+const BUCKET_LABELS = {
   bucket: 'bucket',
   endpoint: 'endpoint of the bucket',
   region: 'region of the bucket',
@@ -79,4 +81,50 @@ function settle(present: BucketAccess | null, declared: BucketDeclaration, secre
     ...declared,
     secretAccessKey: resolveSecret(declared.secretAccessKey, secretOf),
   };
+}
+
+/** Where the files of own code are, and what of the environment they see. */
+export interface OwnCodeChange {
+  folder?: string;
+  env?: string[];
+  what: string[];
+}
+
+/** The difference between a project's folder and variables and the declared ones, or null. 400 for bad ones. */
+export function planOwnCode(
+  app: App,
+  project: Project | null,
+  { hooks = [], schedules = [], ownCode = {} }: Pick<ProjectDeclaration, 'hooks' | 'ownCode' | 'schedules'>,
+): OwnCodeChange | null {
+  const now = project?.ownCode ?? {};
+  const change: OwnCodeChange = { what: [] };
+  if (ownCode.env) requireOwnEnv(ownCode.env);
+  const files = [...hooks.map(({ event, run }) => ({ name: event, run })), ...schedules].flatMap(({ name, run }) =>
+    run === undefined ? [] : [readOwnFile(run, name).path],
+  );
+  // Where the service says where files are, only their names count.
+  const isTold = app.config.hooksDir === null;
+  const named = [...(ownCode.folder === undefined ? [] : [ownCode.folder]), ...files.filter(isAbsolute).map(dirname)];
+  const folders = [...new Set(isTold ? named : [])];
+  if (folders.length > 1) {
+    throw invalid('INVALID_FILE', `All files of a project are in one folder, not in ${folders.join(' and ')}`);
+  }
+  const [folder] = folders;
+  if (folder !== undefined && folder !== now.dir) {
+    change.folder = folder;
+    change.what.push(`own code: ${now.dir ?? 'no folder'} -> ${folder}`);
+  }
+  const env = ownCode.env ?? now.env ?? [];
+  const [before, after] = [now.env ?? [], env].map((names) => [...names].sort().join(', ') || 'none');
+  if (before !== after) {
+    change.env = env;
+    change.what.push(`variables of own code: ${before} -> ${after}`);
+  }
+  return change.what.length > 0 ? change : null;
+}
+
+/** The project as it is then. */
+export async function applyOwnCode(app: App, project: Project, { folder, env }: OwnCodeChange): Promise<Project> {
+  const moved = folder === undefined ? project : await setOwnFolder(app, project, folder);
+  return env === undefined ? moved : setOwnEnv(app, moved, env);
 }
