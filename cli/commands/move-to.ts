@@ -46,7 +46,7 @@ export default defineCommand({
       ...(!report.done && {
         failure: refused(
           'STILL_IN_USE',
-          `Copied and verified, but the embedded store ${presentUse(report)}. Stop "bsvc serve" and "bsvc worker", then run this again: it copies what has changed.`,
+          `Copied and verified, but the embedded database ${presentUse(report)}. Stop "bsvc serve" and "bsvc worker", then run this again: it copies what has changed.`,
         ),
       }),
     };
@@ -91,7 +91,7 @@ async function presentPlan(view: TextStyle, report: MoveReport): Promise<string>
     '',
     `${countOf(report.documents, 'document')} would be copied into the database ${report.database} there. Nothing was changed (--dry-run).`,
     ...(report.inUseBy.length > 0
-      ? [`The store is open in other processes (${report.inUseBy.join(', ')}): stop them before the last run.`]
+      ? [`The database is open in other processes (${report.inUseBy.join(', ')}): stop them before the last run.`]
       : []),
   ].join('\n');
 }
@@ -108,6 +108,6 @@ function presentMove(report: MoveReport, next: Record<string, string>): string {
     ...(next.BSVC_SECRET_KEY_FILE
       ? ['The file’s contents may also be given as BSVC_SECRET_KEY: without them no stored secret opens any more.']
       : []),
-    'Keep the data directory: it holds the embedded store as it was, and uploads that are kept locally.',
+    'Keep the data directory: it holds the embedded database as it was, and uploads that are kept locally.',
   ].join('\n');
 }

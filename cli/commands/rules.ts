@@ -133,7 +133,7 @@ async function reviewFile(context: Context, named: string | undefined, file: str
   const { mongodbUri, dataDir } = context.settings().config;
   const review = (app: App): Promise<Found> => reviewDeclared(app, context, named, { file, projects, data });
   if (mongodbUri !== null || (await hasStore(dataDir))) return review(await context.app());
-  context.out.warn(`There is no store in ${dataDir}: the file is checked on its own.`);
+  context.out.warn(`There is no database in ${dataDir}: the file is checked on its own.`);
   return withThrowAwayStore(context, review);
 }
 

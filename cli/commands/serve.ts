@@ -42,7 +42,7 @@ export default defineCommand({
     noWorker: flag('--no-worker', 'leave background work to "bsvc worker"'),
     dev: flag('--dev', 'restart own code when its files change, and print its output to standard error'),
     migrate: flag('--migrate', 'run pending migrations first'),
-    demo: flag('--demo', 'on an empty store: create project "demo" with posts and keys; generous rate limits', {
+    demo: flag('--demo', 'on an empty database: create project "demo" with posts and keys; generous rate limits', {
       implies: { BSVC_RATE_LIMIT: '5000/15m', BSVC_AUTH_RATE_LIMIT: '500/15m' },
     }),
   },

@@ -62,7 +62,7 @@ export async function checkAccessRules(app: App): Promise<CheckResult> {
   }
   if (app.db.changeLogs || weaker.length === 0) return passed('rules', all);
   const hint =
-    'On a MongoDB memberships that a read asks about may be a second old, and followers of changes start over when theirs change: see the guide of rules.';
+    'On MongoDB, memberships that a read uses may be a second old, and followers of changes start over when theirs change: see the guide to rules.';
   return { ...passed('rules', `${all}, of which ${some(weaker)} depend on documents or memberships`), hint };
 }
 

@@ -73,7 +73,7 @@ async function isStopped(pid: number): Promise<boolean> {
 
 export const CONTENT = 'content';
 const RESTORE =
-  'Stop what serves it, then "bsvc doctor --repair" saves what is whole and says what is not; "bsvc restore" into a new data directory (--data-dir) brings a backup back.';
+  'Stop the service, then run "bsvc doctor --repair": it saves what is intact and reports what is not; "bsvc restore" into a new data directory (--data-dir) restores a backup.';
 
 /** Reads the whole embedded store, as of one moment, and names what is damaged: `bsvc doctor --deep`. */
 export async function checkContent(context: Context): Promise<CheckResult> {
@@ -83,9 +83,9 @@ export async function checkContent(context: Context): Promise<CheckResult> {
   } catch (error) {
     return failed(CONTENT, presentFailure(error).message, 'Correct them; "bsvc settings" lists all.');
   }
-  if (config.mongodbUri) return passed(CONTENT, 'MongoDB checks its own: the command "validate" of mongosh');
+  if (config.mongodbUri) return passed(CONTENT, 'not checked: MongoDB has the command "validate" in mongosh');
   if (!(await stat(config.dataDir).catch(() => null))) return passed(CONTENT, 'nothing is stored yet');
-  const progress = await context.out.progress('Reading the store');
+  const progress = await context.out.progress('Reading the database');
   let lostPages = 0;
   const options = {
     signal: context.stop,
@@ -93,7 +93,7 @@ export async function checkContent(context: Context): Promise<CheckResult> {
       lostPages = pages;
     },
     onProgress: (done: number, all: number) => {
-      progress.update(`Reading the store: ${done} of ${all} pages`);
+      progress.update(`Reading the database: ${done} of ${all} pages`);
     },
   };
   try {
@@ -131,7 +131,7 @@ const RESTORE_FILES =
 /** Reads all uploaded files and names those that are damaged or missing: a part of `bsvc doctor --deep`. */
 export async function checkUploads(context: Context): Promise<CheckResult> {
   const app = await context.app('diagnosis').catch(() => null);
-  if (!app) return failed(UPLOADED, 'not checked: the store cannot be opened', 'See the lines above.');
+  if (!app) return failed(UPLOADED, 'not checked: the database cannot be opened', 'See the lines above.');
   const progress = await context.out.progress('Reading uploaded files');
   try {
     const found = await checkFiles(app, {

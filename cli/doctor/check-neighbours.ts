@@ -12,7 +12,7 @@ const PATIENCE_MS = 3000;
 export async function checkCache({ mongodbUri, redisUrl }: Config): Promise<CheckResult> {
   if (!redisUrl) {
     const alone = mongodbUri ? '; several machines count rate limits each for itself' : '';
-    return passed('cache', `in the memory of each process (REDIS_URL is not set)${alone}`);
+    return passed('cache', `in each process’s memory (REDIS_URL is not set)${alone}`);
   }
   const { Redis } = await import('ioredis');
   const redis = new Redis(redisUrl, {
@@ -49,12 +49,12 @@ export async function checkMail(config: Config): Promise<CheckResult> {
   const sender = config.mailFrom ? `default sender ${config.mailFrom}` : 'no default sender (BSVC_MAIL_FROM)';
   const kind = config.mailProvider ?? (config.resendApiKey ? 'resend' : config.smtpUrl ? 'smtp' : 'outbox');
   if (kind === 'outbox') {
-    return passed('mail', 'kept in the outbox, none is sent (no RESEND_API_KEY, no BSVC_SMTP_URL)');
+    return passed('mail', 'kept in the outbox, not sent (no RESEND_API_KEY, no BSVC_SMTP_URL)');
   }
   try {
     if (kind === 'resend') await inTime(verifyMailKey({ config }, config.resendApiKey ?? ''));
     else await greetSmtp(config.smtpUrl ?? '');
-    return passed('mail', `${kind} accepts us, ${sender}`);
+    return passed('mail', `${kind} accepts the credentials, ${sender}`);
   } catch (error) {
     const why = error instanceof AppError ? error.message.split(':')[0]! : oneLine(error);
     const setting = kind === 'resend' ? 'RESEND_API_KEY' : 'BSVC_SMTP_URL';
@@ -76,12 +76,12 @@ async function greetSmtp(url: string): Promise<void> {
 /** Checks that a server answers at BSVC_ENGINE_LISTEN; no check when it is not set. */
 export async function checkListener({ engineListen, mongodbUri }: Config): Promise<CheckResult[]> {
   if (!engineListen) return [];
-  if (mongodbUri) return [passed('wire protocol', 'BSVC_ENGINE_LISTEN has no effect beside MONGODB_URI')];
+  if (mongodbUri) return [passed('wire protocol', 'BSVC_ENGINE_LISTEN has no effect with MONGODB_URI')];
   const path = /^unix:(\/.+\.sock)$/.exec(engineListen)?.[1];
   const port = /:(\d{1,5})$/.exec(engineListen)?.[1];
   if (!path && !port) {
     const hint = 'Write 127.0.0.1:27027 or unix:/path/name.sock.';
-    return [failed('wire protocol', `BSVC_ENGINE_LISTEN is "${engineListen}", which is no address`, hint)];
+    return [failed('wire protocol', `BSVC_ENGINE_LISTEN is "${engineListen}", which is not an address`, hint)];
   }
   const socket = path ? connect(path) : connect(Math.min(Number(port), 65_535), '127.0.0.1');
   try {

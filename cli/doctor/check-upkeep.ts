@@ -17,7 +17,7 @@ const HOUR_MS = 3_600_000;
 export async function checkBackups(app: App): Promise<CheckResult> {
   const { backupTo, backupPassphrase, secretKey } = app.config;
   const age = await findBackupAge(app);
-  if (!age) return passed('backups', 'none by schedule; BSVC_BACKUP_TO names a place for them');
+  if (!age) return passed('backups', 'not scheduled; BSVC_BACKUP_TO sets where they go');
   const last = age.last ? `the last good one is ${Math.floor(age.ageMs! / HOUR_MS)} h old` : 'there is no good one yet';
   if (age.isLate) {
     return failed(
@@ -31,7 +31,7 @@ export async function checkBackups(app: App): Promise<CheckResult> {
     return failed(
       'backups',
       `${backupTo}: ${last}, but ${damagedFiles} uploaded files were damaged or missing when it was made`,
-      'No older backup is removed until then. "bsvc doctor --deep" lists the files: restore them from an older backup, or delete them.',
+      'Older backups are kept until then. "bsvc doctor --deep" lists the files: restore them from an older backup, or delete them.',
     );
   }
   const isEncryptedByFile = backupPassphrase === null && secretKey === null;
@@ -57,11 +57,11 @@ export async function checkChanges(app: App): Promise<CheckResult> {
       if (log.since) shortestDays = Math.min(shortestDays, (app.clock.now() - log.since.getTime()) / DAY_MS);
     }
   }
-  if (logs === 0) return passed('changes', 'no log of changes yet');
+  if (logs === 0) return passed('changes', 'no change log yet');
   const all = `${countOf(logs, 'log')} of changes, ${presentBytes(bytes)}${await ageOfSets(app)}`;
   if (full === 0) return passed('changes', all);
   const reach = shortestDays === Infinity ? '' : `, the shortest reaches back ${shortestDays.toFixed(1)} days`;
-  const hint = 'Clients that were away for longer start over. A larger plan of the project grants more.';
+  const hint = 'Clients that were away for longer start over. A larger plan of the project keeps more.';
   return { ...passed('changes', `${all}; ${full} at the largest size${reach}`), hint };
 }
 
@@ -73,7 +73,7 @@ async function ageOfSets(app: App): Promise<string> {
 }
 
 const MAX_DRIFT_MS = 5000;
-const HINT = 'Synchronise the clocks (NTP): tokens, signatures and schedules go by them.';
+const HINT = 'Synchronize the clocks (NTP): tokens, signatures and schedules depend on them.';
 
 /**
  * Compares our clock with that of the data directory's file system and with the last stored time, without asking a time
@@ -82,14 +82,18 @@ const HINT = 'Synchronise the clocks (NTP): tokens, signatures and schedules go 
 export async function checkClock(app: App): Promise<CheckResult> {
   const driftMs = await measureFileSystem(app.config.dataDir);
   if (Math.abs(driftMs) > MAX_DRIFT_MS) {
-    return failed('clock', `the data directory's file system is ${Math.round(driftMs / 1000)} s off ours`, HINT);
+    return failed(
+      'clock',
+      `the data directory's file system is ${Math.round(driftMs / 1000)} s off this machine’s clock`,
+      HINT,
+    );
   }
   const [last] = await listActs(app, { limit: 1 });
   const aheadMs = last ? last.at.getTime() - Date.now() : 0;
   if (aheadMs > MAX_DRIFT_MS) {
-    return failed('clock', `it stands ${Math.round(aheadMs / 1000)} s before the last recorded act`, HINT);
+    return failed('clock', `it is ${Math.round(aheadMs / 1000)} s before the last recorded action`, HINT);
   }
-  return passed('clock', `${new Date().toISOString()}, as the file system's and after everything stored`);
+  return passed('clock', `${new Date().toISOString()}, the same as the file system’s and later than all stored times`);
 }
 
 /** Milliseconds; a directory that cannot be written to has a check of its own. */

@@ -66,12 +66,12 @@ async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<CheckResul
   const found = await stat(dataDir).catch(() => null);
   if (!found) {
     if (await canBeMade(dataDir)) {
-      return passed('data directory', `${dataDir} does not exist yet; it is made at the first use`);
+      return passed('data directory', `${dataDir} does not exist yet; it is created on first use`);
     }
-    return failed('data directory', `${dataDir} cannot be made`, 'Choose another with --data-dir or BSVC_DATA_DIR.');
+    return failed('data directory', `${dataDir} cannot be created`, 'Choose another with --data-dir or BSVC_DATA_DIR.');
   }
   if (!found.isDirectory()) {
-    return failed('data directory', `${dataDir} is no directory`, 'Choose another with --data-dir.');
+    return failed('data directory', `${dataDir} is not a directory`, 'Choose another with --data-dir.');
   }
   if (!(await isWritable(dataDir))) {
     return failed('data directory', `${dataDir} cannot be written`, 'Give this user the right to write to it.');
@@ -83,7 +83,7 @@ async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<CheckResul
   if (!mongodbUri && (found.mode & 0o077) !== 0) {
     problems.push([`${dataDir} is open to other users`, `Close it: chmod 700 ${dataDir}`]);
   }
-  if (bavail * bsize < MIN_FREE_BYTES) problems.push([`${dataDir}: only ${free}`, 'Make room on the disk.']);
+  if (bavail * bsize < MIN_FREE_BYTES) problems.push([`${dataDir}: only ${free}`, 'Free some disk space.']);
   if (problems.length === 0) return passed('data directory', `${dataDir}, ${free}`);
   const [details, hints] = [0, 1].map((at) => problems.map((problem) => problem[at as 0 | 1]));
   return failed('data directory', details!.join('; '), hints!.join(' '));
@@ -91,7 +91,7 @@ async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<CheckResul
 
 async function checkDatabase(context: Context, config: Config, options: { fix: boolean }): Promise<CheckResult[]> {
   if (!config.mongodbUri && !(await stat(config.dataDir).catch(() => null))) {
-    return [passed('database', 'the embedded engine; it is made at the first use')];
+    return [passed('database', 'the embedded engine; it is created on first use')];
   }
   let app: App;
   try {
@@ -101,11 +101,11 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     const { message, exitCode } = presentFailure(error);
     const hint = config.mongodbUri
       ? 'Without MONGODB_URI bsvc uses the embedded engine.'
-      : 'If the data directory is damaged, "bsvc restore" into a new one (--data-dir) brings a backup back.';
+      : 'If the data directory is damaged, "bsvc restore" into a new one (--data-dir) restores a backup.';
     return [(exitCode === EXIT.unreachable ? unreachable : failed)('database', message, hint)];
   }
   const half = await rejectHalfStore(app.db).then(() => null, presentFailure);
-  if (half) return [failed('database', half.message, 'Until then no other command works on it.')];
+  if (half) return [failed('database', half.message, 'Until then all other commands fail.')];
   const { summary, warnings } = app.db;
   return [
     { ...passed('database', `${summary} answers`), hint: warnings.length > 0 ? warnings.join(' ') : null },
@@ -127,7 +127,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
 
 /** Opens one encrypted text of each kind there is, so that it is known before a user needs one. */
 async function checkMasterKey(app: App): Promise<CheckResult> {
-  const hint = 'Every other command refuses the store until then.';
+  const hint = 'Until then all other commands fail.';
   try {
     await requireEncryptionKeys(app);
   } catch (error) {
@@ -138,12 +138,12 @@ async function checkMasterKey(app: App): Promise<CheckResult> {
     try {
       app.secrets.decrypt(encrypted, context);
     } catch (error) {
-      const message = `a stored secret cannot be opened: ${(error as Error).message}`;
-      return failed('master key', message, 'Put the right secret.key or BSVC_SECRET_KEY back, or restore a backup.');
+      const message = `a stored secret cannot be decrypted: ${(error as Error).message}`;
+      return failed('master key', message, 'Restore the right secret.key or BSVC_SECRET_KEY, or restore a backup.');
     }
   }
   if (found.length === 0) return passed('master key', 'nothing is encrypted yet');
-  return passed('master key', `opens what is stored (tried on ${countOf(found.length, 'secret')})`);
+  return passed('master key', `decrypts what is stored (checked with ${countOf(found.length, 'secret')})`);
 }
 
 async function findEncryptedSamples(app: App): Promise<EncryptedField[]> {
@@ -170,12 +170,12 @@ async function checkMigrations(app: App): Promise<CheckResult> {
   try {
     rejectNewerStore(status);
   } catch (error) {
-    return failed('migrations', presentFailure(error).message, 'Every other command refuses the store until then.');
+    return failed('migrations', presentFailure(error).message, 'Until then all other commands fail.');
   }
   const { applied, pending } = status;
   if (pending.length === 0) return passed('migrations', `all ${applied.length} applied`);
   if (!app.db.isShared() || applied.length === 0) {
-    return passed('migrations', `${pending.length} to be run at the next start`);
+    return passed('migrations', `${pending.length} will run at the next start`);
   }
   return failed('migrations', `${pending.length} pending`, 'Make a backup, then run "bsvc migrate".');
 }
@@ -183,7 +183,7 @@ async function checkMigrations(app: App): Promise<CheckResult> {
 async function checkIndexes(app: App, options: { fix: boolean }): Promise<CheckResult> {
   const { pending } = await findMigrationStatus(app.db);
   // They make indexes too.
-  if (pending.length > 0) return passed('indexes', 'checked once the pending migrations have run');
+  if (pending.length > 0) return passed('indexes', 'not checked until the pending migrations have run');
   const missing: string[] = [];
   let count = 0;
   for (const project of await listProjects(app)) {
@@ -198,15 +198,15 @@ async function checkIndexes(app: App, options: { fix: boolean }): Promise<CheckR
   }
   const shown = `${missing.slice(0, 5).join(', ')}${missing.length > 5 ? ', …' : ''}`;
   if (missing.length === 0) return passed('indexes', `all ${count} present`);
-  if (options.fix) return passed('indexes', `${missing.length} made again (${shown})`);
-  return failed('indexes', `${missing.length} missing (${shown})`, 'Make them again: bsvc doctor --fix');
+  if (options.fix) return passed('indexes', `${missing.length} rebuilt (${shown})`);
+  return failed('indexes', `${missing.length} missing (${shown})`, 'Rebuild them: bsvc doctor --fix');
 }
 
 /** Sets the counters of stored bytes right, which can be wrong after data was restored or changed from outside. */
 async function recountEach(app: App): Promise<CheckResult> {
   const { pending, unknown } = await findMigrationStatus(app.db);
   // Another version knows how it counts.
-  if (pending.length + unknown.length > 0) return passed('storage', 'recounted once no migration is pending');
+  if (pending.length + unknown.length > 0) return passed('storage', 'not recounted while migrations are pending');
   const wrong: string[] = [];
   const projects = await listProjects(app);
   for (const project of projects) {
@@ -218,7 +218,7 @@ async function recountEach(app: App): Promise<CheckResult> {
     }
   }
   const corrected = wrong.length === 0 ? '' : `, corrected ${wrong.join(', ')}`;
-  return passed('storage', `used storage of ${countOf(projects.length, 'project')} recounted${corrected}`);
+  return passed('storage', `recounted the used storage of ${countOf(projects.length, 'project')}${corrected}`);
 }
 
 /** True if the nearest directory above that is there lets this user in. */
@@ -241,7 +241,7 @@ function checkLimits(config: Pick<Config, 'rateLimit' | 'userRateLimit' | 'authR
   const { rateLimit, userRateLimit, authRateLimit } = config;
   const parts = [
     `without a user ${say(rateLimit, 'requests')}`,
-    `${say(authRateLimit, 'sign-ins')} (BSVC_AUTH_RATE_LIMIT), for all people of an office together`,
+    `${say(authRateLimit, 'sign-ins')} (BSVC_AUTH_RATE_LIMIT), shared by everyone behind that address`,
     `each signed-in user ${say(userRateLimit, 'requests')} of their own`,
   ];
   return passed('limits', `one address: ${parts.join('; ')}`);
@@ -257,12 +257,12 @@ function say(rate: Rate | null, what: string): string {
  */
 function checkConsole({ console, host, publicUrl }: Config): CheckResult[] {
   if (!console) return [];
-  if (publicUrl?.startsWith('https:')) return [passed('console', `${publicUrl}/console, by https`)];
-  if (isLoopback(host)) return [passed('console', 'for this machine alone')];
+  if (publicUrl?.startsWith('https:')) return [passed('console', `${publicUrl}/console, over HTTPS`)];
+  if (isLoopback(host)) return [passed('console', 'on this machine only')];
   return [
     {
-      ...passed('console', `listens on ${host}, and no https address is known`),
-      hint: 'Passwords of operators cross the network in the clear: set BSVC_PUBLIC_URL to the https address of the proxy in front, or BSVC_CONSOLE=off.',
+      ...passed('console', `listens on ${host}, and no HTTPS address is set`),
+      hint: 'Operators’ passwords cross the network unencrypted: set BSVC_PUBLIC_URL to the HTTPS address of the proxy, or BSVC_CONSOLE=off.',
     },
   ];
 }

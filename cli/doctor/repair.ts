@@ -16,12 +16,12 @@ const MOST_LINES = 10;
 export async function repair(context: Context, { dryRun }: { dryRun: boolean }): Promise<Result> {
   const { config } = context.settings();
   if (config.mongodbUri !== null) {
-    throw conflict('NOT_EMBEDDED', 'The data is in a MongoDB, which has its own repair; see its manual.');
+    throw conflict('NOT_EMBEDDED', 'The data is in MongoDB, which has its own repair; see its manual.');
   }
   if (!(await hasStore(config.dataDir))) {
-    throw missing('NO_STORE', `There is no store in ${config.dataDir}. Check --data-dir and BSVC_DATA_DIR.`);
+    throw missing('NO_STORE', `There is no database in ${config.dataDir}. Check --data-dir and BSVC_DATA_DIR.`);
   }
-  const progress = await context.out.progress('Reading the store');
+  const progress = await context.out.progress('Reading the database');
   const report = await repairStore(config, {
     dryRun,
     signal: context.stop,
@@ -49,7 +49,7 @@ async function presentRepair(
   named: (text: string) => string,
 ): Promise<string> {
   const { problems, collections, documents, damagedFile } = report;
-  if (problems.length === 0) return 'The store is whole: there is nothing to repair.';
+  if (problems.length === 0) return 'The database is intact: there is nothing to repair.';
   const rows = collections.map(({ ns, documents, lost, uncertain, rebuilt, logBeginsAnew }) => [
     named(ns.slice(ns.indexOf('.') + 1)),
     documents,
@@ -86,6 +86,6 @@ async function presentRepair(
     dryRun
       ? `${countOf(documents, 'document')} would be kept. Nothing was changed (--dry-run).`
       : `${countOf(documents, 'document')} were kept. The damaged file is ${damagedFile}.`,
-    ...(collections.length === 0 && !dryRun ? ['No document and no index entry was lost.'] : []),
+    ...(collections.length === 0 && !dryRun ? ['No documents or index entries were lost.'] : []),
   ].join('\n');
 }

@@ -105,7 +105,7 @@ async function requireStore({ mongodbUri, dataDir }: Config): Promise<void> {
   if (await hasStore(dataDir)) return;
   throw missing(
     'NO_STORE',
-    `There is no store in ${dataDir}. Check --data-dir and BSVC_DATA_DIR, or make one with "bsvc serve" or "bsvc project create <name>"`,
+    `There is no database in ${dataDir}. Check --data-dir and BSVC_DATA_DIR, or create one with "bsvc serve" or "bsvc project create <name>"`,
   );
 }
 

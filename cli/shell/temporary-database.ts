@@ -13,7 +13,7 @@ export async function withThrowAwayStore<T>(context: Context, work: (app: App) =
   ]);
   return inWorkFolder(async (dir) => {
     const values = { BSVC_DATA_DIR: dir, BSVC_DURABILITY: 'relaxed' };
-    const { config: own } = loadConfig([{ source: 'a throw-away store', values }]);
+    const { config: own } = loadConfig([{ source: 'a temporary database', values }]);
     const storage = Object.fromEntries(Object.keys(STORE_SETTINGS).map((name) => [name, own[name as keyof Config]]));
     const config: Config = { ...context.settings().config, ...storage, readerThreads: 0 };
     const app = await openApp(config, openLogger({ level: 'silent', format: 'json' }, { write: () => undefined }));

@@ -93,7 +93,7 @@ describe('bsvc data import users --from firebase', () => {
     expect(first.json()).toMatchObject({
       stored: 2,
       present: 0,
-      rejected: [{ message: 'the user has no e-mail address' }],
+      rejected: [{ message: 'the user has no email address' }],
       undeclared: ['photoUrl'],
     });
     expect(await signIn('ann@example.com', 'user2password')).toBe('INVALID_CREDENTIALS');
@@ -168,8 +168,8 @@ describe('bsvc data import users of bcrypt hashes', () => {
     expect(outcome.json()).toMatchObject({
       stored: 2,
       undeclared: ['plan'],
-      withoutPassword: [{ count: 1, reason: 'it is not hashed by bcrypt' }],
-      rejected: [{ line: 3, message: 'the account is deleted there' }],
+      withoutPassword: [{ count: 1, reason: 'it is not a bcrypt hash' }],
+      rejected: [{ line: 3, message: 'the account was deleted in Supabase' }],
     });
     const parse = {
       _id: 'k3yF0oBar1',
@@ -270,7 +270,7 @@ describe('data import --from pocketbase', () => {
     expect(dry.json()).toMatchObject({
       dryRun: true,
       collections: [
-        { name: 'posts', created: true, stored: 4, rejectedCount: 0, notes: ['names of files only'] },
+        { name: 'posts', created: true, stored: 4, rejectedCount: 0, notes: ['file names only'] },
         { name: 'tags', created: true, stored: 2, rejectedCount: 0, notes: [] },
       ],
     });
@@ -368,7 +368,7 @@ describe('data import --from pocketbase', () => {
       });
     }
     const other = await bsvc(['data', 'import', 'other.db', '--from', 'pocketbase']);
-    expect(other.stderr).toContain('has no collections of PocketBase');
+    expect(other.stderr).toContain('has no PocketBase collections');
   });
 });
 
@@ -416,7 +416,7 @@ describe('data import --from lines of other services', () => {
     const outcome = (await project.bsvc([...words, ...more])).json<{ collections: [Record<string, unknown>] }>();
     expect(outcome.collections[0]).toMatchObject({ stored: 2, present: 0, rejectedCount: 2 });
     expect(outcome.collections[0].rejected).toMatchObject([
-      { line: 4, message: '"strangeValue" is no kind of value of Firestore' },
+      { line: 4, message: '"strangeValue" is not a type of Firestore value' },
       { line: 5, message: 'likes: 9007199254740993 has more digits than a Number holds: declare a String for it' },
     ]);
     const stored = await project.documents('comments');

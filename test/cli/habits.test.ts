@@ -407,7 +407,7 @@ describe('a command that only reads', () => {
       if (words[0] === 'doctor') return;
       expect({ code, stderr }).toEqual({
         code: 1,
-        stderr: expect.stringContaining(`There is no store in ${join(home.dir, 'typo')}`) as string,
+        stderr: expect.stringContaining(`There is no database in ${join(home.dir, 'typo')}`) as string,
       });
     },
   );

@@ -109,8 +109,8 @@ describe('a command that is given a file', () => {
 
   it('a data directory that cannot be looked at is not told as one without a store', async () => {
     const look = (dir: string) => home.bsvc(['project', 'list', '--data-dir', dir]);
-    expect((await look('plain.json')).stderr).toContain('There is no store in');
-    expect((await look('nowhere')).stderr).toContain('There is no store in');
+    expect((await look('plain.json')).stderr).toContain('There is no database in');
+    expect((await look('nowhere')).stderr).toContain('There is no database in');
     expect((await look('loop.json')).stderr).toMatch(
       /^bsvc: The data directory .*loop\.json cannot be written to\.\n$/,
     );

@@ -158,9 +158,9 @@ describe('bsvc rules check', () => {
       expect([code, stdout, stderr]).toEqual([
         0,
         `The rules of ${name} as the file says are sound.\n`,
-        expect.stringMatching(/^There is no store in .*: the file is checked on its own\.\n$/),
+        expect.stringMatching(/^There is no database in .*: the file is checked on its own\.\n$/),
       ]);
-      expect((await empty.bsvc(['project', 'list'])).stderr).toContain('There is no store');
+      expect((await empty.bsvc(['project', 'list'])).stderr).toContain('There is no database');
     },
   );
 

@@ -69,8 +69,8 @@ describe('a store that waits for a migration', () => {
     const { checks } = json<Report>();
     expect(code).toBe(0);
     expect(checks.filter(({ name }) => name === 'migrations' || name === 'indexes')).toMatchObject([
-      { ok: true, detail: '1 to be run at the next start' },
-      { ok: true, detail: 'checked once the pending migrations have run' },
+      { ok: true, detail: '1 will run at the next start' },
+      { ok: true, detail: 'not checked until the pending migrations have run' },
     ]);
     expect((await home.bsvc(['migrate', '--json'])).json()).toEqual({ applied: [id], pending: [] });
     const indexes = await withApp(env, ({ db }) => db.collection('jobs').indexes());

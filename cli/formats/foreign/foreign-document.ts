@@ -47,7 +47,7 @@ function fromFirestore(value: JsonObject, { collection, parent }: ForeignPlace, 
   const { name, fields, createTime, updateTime } = isJsonObject(value.document) ? value.document : value;
   const path = typeof name === 'string' ? documentPath(name) : [];
   if (path.length < 2 || !isJsonObject(fields ?? {})) {
-    throw new Error('not a document of Firestore: it has "name" and "fields"');
+    throw new Error('not a Firestore document: "name" and "fields" are required');
   }
   if (path.at(-2) !== collection) return null;
   const own = readFirestoreFields(fields ?? {}, note, '');
@@ -106,7 +106,7 @@ function readFirestoreValue(value: unknown, note: Note, path: string): unknown {
     case 'booleanValue':
       return held;
     default:
-      throw new Error(`"${kind}" is no kind of value of Firestore`);
+      throw new Error(`"${kind}" is not a type of Firestore value`);
   }
 }
 
@@ -156,9 +156,9 @@ const PARSE_ACCESS: ReadonlySet<string> = new Set(['_rperm', '_wperm', '_acl', '
 /** A document as `mongoexport` writes it of the database of a Parse server, or as its dashboard exports it. */
 function fromParse(value: JsonObject, note: Note): ForeignDocument {
   const id = scalarText(value.objectId ?? value._id);
-  if (id === null) throw new Error('the document has no "_id" or "objectId" of Parse');
+  if (id === null) throw new Error('the document has no "_id" or "objectId"');
   const own = Object.entries(value).flatMap(([name, each]): [string, unknown][] => {
-    if (PARSE_ACCESS.has(name)) note(name, 'left out: rules say who may do what');
+    if (PARSE_ACCESS.has(name)) note(name, 'left out: access is set by rules');
     if (PARSE_KEPT.has(name)) return [];
     // `_p_author` holds a pointer, `<class>$<id>`.
     if (name.startsWith('_p_') && typeof each === 'string') {
@@ -187,10 +187,10 @@ export function readParseValue(value: unknown, note: Note = () => undefined, pat
       note(path, 'binary data, stored as base64 text');
       return value.base64;
     case 'File':
-      note(path, 'a file: its name and address are stored, not its content');
+      note(path, 'a file: its name and URL are stored, not its content');
       return { name: value.name, url: value.url };
     case 'Relation':
-      note(path, 'left out: a relation is kept in a collection of its own there');
+      note(path, 'left out: Parse keeps a relation in a separate collection');
       return undefined;
     default:
       return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, readParseValue(each, note, path)]));
@@ -224,7 +224,7 @@ export function withSystemFields(
   ] as const) {
     const moment = findForeignTime(own[name]) ?? (isExtendedDate(own[name]) ? own[name] : undefined);
     if (moment === undefined && isPresent(own[name])) {
-      note(name, 'left out: it is no time, and names that of the document');
+      note(name, 'left out: it is not a time, and the name is reserved');
     }
     const kept = moment ?? findForeignTime(theirs) ?? theirs;
     if (isPresent(kept)) document[name] = kept;

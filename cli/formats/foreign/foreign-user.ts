@@ -62,7 +62,7 @@ function fromPocketBase({ id, email, verified, created, passwordHash, fields }: 
 
 /** A row of `auth.users`. */
 function fromSupabase(row: JsonObject): ForeignUser {
-  if (row.deleted_at) throw new Error('the account is deleted there');
+  if (row.deleted_at) throw new Error('the account was deleted in Supabase');
   const banned = dateOf(row.banned_until);
   const user: ImportedUser = {
     ...withoutPassword(row.id, row.email),
@@ -101,7 +101,7 @@ const readParseFields = (value: unknown): unknown => readExtendedJson(readParseV
 function withoutPassword(id: unknown, email: unknown): ImportedUser {
   const { $oid: oid = id } = isJsonObject(id) ? id : {};
   if (!isText(oid)) throw new Error('the user has no id');
-  if (!isText(email)) throw new Error('the user has no e-mail address');
+  if (!isText(email)) throw new Error('the user has no email address');
   return {
     id: foreignId(oid),
     email,
@@ -117,7 +117,7 @@ function withBcrypt(user: ImportedUser, hash: unknown): ForeignUser {
   if (!isText(hash)) return { user };
   const passwordHash = findBcryptHash(hash);
   return passwordHash === null
-    ? { user, lostPassword: 'it is not hashed by bcrypt' }
+    ? { user, lostPassword: 'it is not a bcrypt hash' }
     : { user: { ...user, passwordHash } };
 }
 

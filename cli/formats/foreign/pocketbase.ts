@@ -121,7 +121,7 @@ export async function openPocketBase(path: string): Promise<PocketBaseFile> {
 function readCollections(file: SqliteFile, path: string): Stored[] {
   if (file.all("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '_collections'").length === 0) {
     file.close();
-    throw conflict('NO_DATABASE', `${path} has no collections of PocketBase: name the data.db of its pb_data`);
+    throw conflict('NO_DATABASE', `${path} has no PocketBase collections: pass the data.db in pb_data`);
   }
   const records = file.all('SELECT * FROM _collections ORDER BY name');
   const names = new Map(records.map(({ id, name }) => [String(id), String(name)]));
@@ -179,7 +179,7 @@ function describe(file: SqliteFile, { name, columns }: Stored): PocketBaseCollec
     name,
     rows: Number(file.all(`SELECT count(*) AS n FROM ${table}`)[0]!.n),
     fields,
-    notes: own.some(({ type }) => type === 'file') ? ['names of files only'] : [],
+    notes: own.some(({ type }) => type === 'file') ? ['file names only'] : [],
     *documents(note) {
       for (const row of file.each(`SELECT * FROM ${table} ORDER BY id`)) {
         yield { id: String(row.id), document: documentOf(read, row, note) };

@@ -86,7 +86,7 @@ describe('a master key', () => {
     const { checks } = json<{ checks: { name: string }[] }>();
     expect(checks.find(({ name }) => name === 'master key')).toMatchObject({
       ok: true,
-      detail: 'opens what is stored (tried on 1 secret)',
+      detail: 'decrypts what is stored (checked with 1 secret)',
     });
   });
 

@@ -203,6 +203,6 @@ describe('bsvc doctor --repair', () => {
 
   it('has nothing to do where there is no store', async () => {
     const { code, stderr } = await runBinary(['doctor', '--repair', '--data-dir', join(dir.path, 'none')], { env });
-    expect([code, stderr]).toEqual([1, expect.stringContaining('There is no store in')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('There is no database in')]);
   });
 });

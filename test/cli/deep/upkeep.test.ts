@@ -74,10 +74,7 @@ describe('bsvc doctor', () => {
       {},
       ['without a user 100 requests in 15 minutes', '20 sign-ins in 15 minutes', 'each signed-in user 3000 requests'],
     ],
-    [
-      { BSVC_AUTH_RATE_LIMIT: '500/1h' },
-      ['500 sign-ins in 1 hour (BSVC_AUTH_RATE_LIMIT), for all people of an office'],
-    ],
+    [{ BSVC_AUTH_RATE_LIMIT: '500/1h' }, ['500 sign-ins in 1 hour (BSVC_AUTH_RATE_LIMIT), shared by everyone behind']],
     [
       { BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off' },
       ['without a user any number', 'any number of sign-ins', 'each signed-in user any number of requests'],
@@ -88,9 +85,9 @@ describe('bsvc doctor', () => {
   });
 
   it.each([
-    [{}, 'for this machine alone', null],
-    [{ BSVC_HOST: '0.0.0.0' }, 'listens on 0.0.0.0, and no https address is known', 'in the clear'],
-    [{ BSVC_HOST: '::', BSVC_PUBLIC_URL: 'http://api.example.com' }, 'no https address is known', 'in the clear'],
+    [{}, 'on this machine only', null],
+    [{ BSVC_HOST: '0.0.0.0' }, 'listens on 0.0.0.0, and no HTTPS address is set', 'unencrypted'],
+    [{ BSVC_HOST: '::', BSVC_PUBLIC_URL: 'http://api.example.com' }, 'no HTTPS address is set', 'unencrypted'],
     [{ BSVC_HOST: '0.0.0.0', BSVC_PUBLIC_URL: 'https://api.example.com' }, 'https://api.example.com/console', null],
   ])('warns of a console that is reached over a network without https: %j', async (env, detail, hint) => {
     const { code, stdout } = await home.bsvc(['doctor', '--json'], { env });
