@@ -1,23 +1,40 @@
-import { argument, defineCommand, type CommandNode, type LoadedCommand } from '../shell/command.js';
+import { argument, defineCommand, optionalArgument, type CommandNode, type LoadedCommand } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import { UsageError } from '../view/exit.js';
-import { chooseProject, projectOption } from '../ask/choose-project.js';
+import { chooseProject } from '../ask/choose-project.js';
 import { listCollections } from '../../src/features/collections/list-collections.js';
 import { listOperators } from '../../src/features/operators/manage-operators.js';
 import { listProjects } from '../../src/features/projects/project-store.js';
 
-const SHELLS: Record<string, (tree: Completions) => string> = { bash: bashScript, zsh: zshScript, fish: fishScript };
+/** What each shell does at Tab: it asks `bsvc completion words`, and offers files where that knows nothing. */
+const SCRIPTS: Readonly<Record<string, string>> = {
+  bash: `# bsvc completion for bash: source <(bsvc completion bash)
+_bsvc() {
+  local IFS=$'\\n'
+  COMPREPLY=($(bsvc completion words --no-input -- "\${COMP_WORDS[*]:1:COMP_CWORD-1}" "\${COMP_WORDS[COMP_CWORD]}" 2>/dev/null))
+}
+complete -o default -F _bsvc bsvc`,
+  zsh: `#compdef bsvc
+_bsvc() {
+  local -a found
+  found=(\${(f)"$(bsvc completion words --no-input -- "\${(pj:\\n:)words[2,CURRENT-1]}" "\${words[CURRENT]}" 2>/dev/null)"})
+  if (( \${#found} )); then compadd -- $found; else _files; fi
+}
+if [ "$funcstack[1]" = "_bsvc" ]; then _bsvc "$@"; else compdef _bsvc bsvc; fi`,
+  fish: `# bsvc completion for fish
+function __bsvc_words
+    set -l before (string join \\n -- (commandline -opc)[2..-1] | string collect)
+    set -l current (commandline -ct)
+    set -l found (bsvc completion words --no-input -- "$before" "$current" 2>/dev/null)
+    if test -n "$found[1]"
+        printf '%s\\n' $found
+    else
+        __fish_complete_path "$current"
+    end
+end
+complete -c bsvc -f -a '(__bsvc_words)'`,
+};
 const GLOBAL_OPTIONS = ['--json', '--quiet', '--no-color', '--no-input', '--data-dir', '--env-file', '--help'];
-
-/** Names that only the store knows; the scripts ask for them by `bsvc completion <kind>`. */
-const NAMES = ['projects', 'collections', 'operators'] as const;
-type NameKind = (typeof NAMES)[number];
-
-/**
- * The words that may follow each chain of words: `project` -> create, list, …; `project create` -> --plan, …. `names`:
- * what its first argument is one of.
- */
-type Completions = Map<string, { words: string[]; options: string[]; names: NameKind | '' }>;
 
 /** The command that prints completion scripts for `commands`; it is handed them because it is one of them itself. */
 export function createCompletion(commands: readonly CommandNode[]): LoadedCommand {
@@ -28,166 +45,61 @@ export function createCompletion(commands: readonly CommandNode[]): LoadedComman
       'bsvc completion fish > ~/.config/fish/completions/bsvc.fish',
     ],
     details:
-      'The scripts complete names of projects, collections and operators too; they ask for them by "bsvc completion projects" and the like.',
-    parameters: { shell: argument('shell', 'bash, zsh or fish'), project: projectOption },
-    async run(context, { shell, project }) {
-      const kind = NAMES.find((name) => name === shell);
-      if (kind) {
-        const names = await listNames(context, kind, project);
-        return { json: names, quiet: names, text: () => names.join('\n') };
+      'The scripts complete commands, options and the names of projects, collections and operators; they ask for them by "bsvc completion words".',
+    parameters: {
+      shell: argument('shell', 'bash, zsh or fish'),
+      before: optionalArgument('before', 'for the scripts: the words before the one to complete, a line each'),
+      current: optionalArgument('current', 'for the scripts: the beginning of the word'),
+    },
+    async run(context, { shell, before = '', current = '' }) {
+      if (shell === 'words') {
+        const offered = await listOffered(context, commands, before.split('\n'), current.startsWith('-'));
+        const words = offered.filter((word) => word.startsWith(current));
+        return { json: words, quiet: words, text: () => words.join('\n') };
       }
-      const write = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
-      if (!write) throw new UsageError(`There is no completion for "${shell}"; choose one of bash, zsh, fish.`);
-      const tree: Completions = new Map();
-      await collect(commands, [], tree);
-      const script = write(tree);
+      const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
+      if (!script) throw new UsageError(`There is no completion for "${shell}"; choose one of bash, zsh, fish.`);
       return { json: { shell, script }, quiet: script, text: () => script };
     },
   });
 }
 
-async function listNames(context: Context, kind: NameKind, named: string | undefined): Promise<string[]> {
-  if (kind === 'projects') return (await listProjects(await context.app())).map(({ name }) => name);
-  if (kind === 'operators') return (await listOperators(await context.app())).map(({ email }) => email);
+/** The words that can come after others. */
+async function listOffered(
+  context: Context,
+  commands: readonly CommandNode[],
+  before: readonly string[],
+  isOption: boolean,
+): Promise<string[]> {
+  let node: CommandNode | undefined;
+  let nodes = commands;
+  let [project, last, hasArgument] = [undefined as string | undefined, '', false];
+  for (const word of before) {
+    if (last === '--project') project = word;
+    const next = nodes.find(({ name }) => name === word);
+    if (next) [node, nodes] = [next, next.commands ?? []];
+    else if (!word.startsWith('-') && !last.startsWith('--')) hasArgument = true;
+    last = word;
+  }
+  if (last === '--project') return listNames(context, 'project', project);
+  const parameters = Object.values((await node?.load?.())?.default.parameters ?? {});
+  if (isOption) {
+    const options = parameters.flatMap(({ kind, flags }) => {
+      if (kind === 'argument') return [];
+      return kind === 'secret' ? [`--${flags}-stdin`, `--${flags}-env`] : [/--[\w-]+/.exec(flags)![0]];
+    });
+    return [...options, ...GLOBAL_OPTIONS];
+  }
+  const first = parameters.find(({ kind }) => kind === 'argument')?.flags;
+  if (hasArgument || !first || node?.name === 'add' || node?.name === 'create') return nodes.map(({ name }) => name);
+  return first === 'shell' ? Object.keys(SCRIPTS) : listNames(context, first, project);
+}
+
+/** What an argument of this name may be, as the store knows it. */
+async function listNames(context: Context, argument: string, named: string | undefined): Promise<string[]> {
+  if (argument === 'project') return (await listProjects(await context.app())).map(({ name }) => name);
+  if (argument === 'operator') return (await listOperators(await context.app())).map(({ email }) => email);
+  if (argument !== 'collection') return [];
   const { app, project } = await chooseProject(context, named);
   return (await listCollections(app, project._id)).map(({ name }) => name);
-}
-
-async function collect(nodes: readonly CommandNode[], path: string[], tree: Completions): Promise<void> {
-  tree.set(path.join(' '), { words: nodes.map(({ name }) => name), options: GLOBAL_OPTIONS, names: '' });
-  for (const node of nodes) {
-    const here = [...path, node.name];
-    if (node.commands) {
-      await collect(node.commands, here, tree);
-      continue;
-    }
-    const { parameters } = (await node.load()).default;
-    const options = Object.values(parameters).flatMap(({ kind, flags: words }) => {
-      if (kind === 'argument') return [];
-      return kind === 'secret' ? [`--${words}-stdin`, `--${words}-env`] : [/--[\w-]+/.exec(words)![0]];
-    });
-    const words = node.name === 'completion' ? Object.keys(SHELLS) : [];
-    const first = Object.values(parameters).find(({ kind }) => kind === 'argument')?.flags;
-    const names =
-      node.name === 'add' || node.name === 'create' ? undefined : NAMES.find((kind) => kind === `${first}s`);
-    tree.set(here.join(' '), { words, options: [...options, ...GLOBAL_OPTIONS], names: names ?? '' });
-  }
-}
-
-function bashScript(tree: Completions): string {
-  const cases = [...tree].map(
-    ([path, { words, options, names }]) =>
-      `    ${JSON.stringify(path)}) words="${words.join(' ')}"; options="${options.join(' ')}"; names="${names}" ;;`,
-  );
-  return `# bsvc completion for bash: source <(bsvc completion bash)
-_bsvc() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" path="" word words="" options="" names="" project="$BSVC_PROJECT" last="" arguments=0
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    [[ "$last" == --project ]] && project="$word"
-    if [[ "$word" != -* && "$last" != --* ]]; then arguments=$((arguments + 1)); fi
-    last="$word"
-    case "$path|$word" in
-${steps(tree)
-  .map(([from, word, to]) => `      ${JSON.stringify(`${from}|${word}`)}) path=${JSON.stringify(to)}; arguments=0 ;;`)
-  .join('\n')}
-    esac
-  done
-  case "$path" in
-${cases.join('\n')}
-  esac
-  if [[ "$before" == --project ]]; then
-    COMPREPLY=($(compgen -W "$(bsvc completion projects 2>/dev/null)" -- "$current"))
-  elif [[ "$current" == -* ]]; then
-    COMPREPLY=($(compgen -W "$options" -- "$current"))
-  elif [[ -n "$names" && "$arguments" == 0 ]]; then
-    COMPREPLY=($(compgen -W "$(BSVC_PROJECT="$project" bsvc completion "$names" --no-input 2>/dev/null)" -- "$current"))
-  elif [[ -n "$words" ]]; then
-    COMPREPLY=($(compgen -W "$words" -- "$current"))
-  else
-    COMPREPLY=($(compgen -f -- "$current"))
-  fi
-}
-complete -o filenames -F _bsvc bsvc`;
-}
-
-function zshScript(tree: Completions): string {
-  const cases = [...tree].map(
-    ([path, { words, options, names }]) =>
-      `    ${JSON.stringify(path)}) words_here=(${words.join(' ')}); options_here=(${options.join(' ')}); names="${names}" ;;`,
-  );
-  return `#compdef bsvc
-_bsvc() {
-  local chain="" word names="" project="$BSVC_PROJECT" last="" arguments=0
-  local -a words_here options_here
-  for word in "\${(@)words[2,CURRENT-1]}"; do
-    [[ "$last" == --project ]] && project="$word"
-    if [[ "$word" != -* && "$last" != --* ]]; then arguments=$((arguments + 1)); fi
-    last="$word"
-    case "$chain|$word" in
-${steps(tree)
-  .map(([from, word, to]) => `      ${JSON.stringify(`${from}|${word}`)}) chain=${JSON.stringify(to)}; arguments=0 ;;`)
-  .join('\n')}
-    esac
-  done
-  case "$chain" in
-${cases.join('\n')}
-  esac
-  if [[ "$last" == --project ]]; then
-    compadd -- \${(f)"$(bsvc completion projects 2>/dev/null)"}
-  elif [[ "\${words[CURRENT]}" == -* ]]; then
-    compadd -- $options_here
-  elif [[ -n "$names" && "$arguments" == 0 ]]; then
-    compadd -- \${(f)"$(BSVC_PROJECT="$project" bsvc completion "$names" --no-input 2>/dev/null)"}
-  elif (( \${#words_here} )); then
-    compadd -- $words_here
-  else
-    _files
-  fi
-}
-if [ "$funcstack[1]" = "_bsvc" ]; then _bsvc "$@"; else compdef _bsvc bsvc; fi`;
-}
-
-function fishScript(tree: Completions): string {
-  const lines = [...tree].flatMap(([path, { words, options, names: kind }]) => {
-    const when = `-n '__bsvc_at ${JSON.stringify(path)}'`;
-    const names = words.length > 0 ? [`complete -c bsvc -f ${when} -a '${words.join(' ')}'`] : [];
-    if (kind) names.push(`complete -c bsvc -f ${when} -a '(__bsvc_names ${kind})'`);
-    return [...names, ...options.map((option) => `complete -c bsvc ${when} -l ${option.slice(2)}`)];
-  });
-  return `# bsvc completion for fish
-function __bsvc_at
-    set -l chain ""
-    for word in (commandline -opc)[2..-1]
-        switch "$chain|$word"
-${steps(tree)
-  .map(
-    ([from, word, to]) =>
-      `            case ${JSON.stringify(`${from}|${word}`)}\n                set chain ${JSON.stringify(to)}`,
-  )
-  .join('\n')}
-        end
-    end
-    test "$chain" = "$argv[1]"
-end
-function __bsvc_names
-    set -l words (commandline -opc)
-    set -l at (contains -i -- --project $words)
-    if test -n "$at"; and test (count $words) -gt $at
-        bsvc completion $argv[1] --no-input --project $words[(math $at + 1)] 2>/dev/null
-    else
-        bsvc completion $argv[1] --no-input 2>/dev/null
-    end
-end
-complete -c bsvc -l project -x -a '(bsvc completion projects 2>/dev/null)'
-${lines.join('\n')}`;
-}
-
-/** The steps from one chain of words by one more word to the next. */
-function steps(tree: Completions): [from: string, word: string, to: string][] {
-  return [...tree.keys()]
-    .filter((path) => path !== '')
-    .map((path) => {
-      const words = path.split(' ');
-      return [words.slice(0, -1).join(' '), words.at(-1)!, path];
-    });
 }

@@ -347,28 +347,44 @@ describe('a refusal', () => {
 });
 
 describe('bsvc completion', () => {
-  it.each(['bash', 'zsh', 'fish'])('prints a script for %s that knows every command', async (shell) => {
+  const offered = async (before: readonly string[], current = '') =>
+    (await home.bsvc(['completion', 'words', '--', before.join('\n'), current])).stdout.trim().split('\n');
+
+  it.each(['bash', 'zsh', 'fish'])('prints a script for %s, which asks for the words', async (shell) => {
     const { code, stdout } = await runCli(['completion', shell]);
     expect(code).toBe(0);
-    for (const { words } of PATHS) expect(stdout).toContain(words.at(-1));
-    expect(stdout).toContain('if-not-exists');
+    expect(stdout).toContain('bsvc completion words --no-input -- ');
   });
 
-  it('knows the names of projects, collections and operators, which the scripts ask for', async () => {
+  it('knows every command, its options and what else one can be asked for', async () => {
+    const groups = new Set(PATHS.map(({ words }) => words.slice(0, -1).join('\n')));
+    for (const group of groups) {
+      const words = PATHS.map((path) => path.words).filter((path) => path.slice(0, -1).join('\n') === group);
+      expect(await offered(group.split('\n'))).toEqual(words.map((path) => path.at(-1)));
+    }
+    expect(await offered(['project'], 'c')).toEqual(['create']);
+    expect(await offered(['project', 'create', 'x'], '--i')).toEqual(['--if-not-exists']);
+    expect(await offered(['byok', 'set'], '--mail')).toEqual(['--mail-key-stdin', '--mail-key-env']);
+    expect(await offered(['project', 'create'])).toEqual(['']);
+    expect(await offered(['completion'])).toEqual(['bash', 'zsh', 'fish']);
+  });
+
+  it('knows the names of projects, collections and operators', async () => {
     await home.bsvc(['project', 'create', 'named', '--if-not-exists']);
     await home.bsvc(['collection', 'add', 'letters', '--flexible', '--project', 'named', '--if-not-exists']);
-    const list = async (...words: string[]) => (await home.bsvc(['completion', ...words])).stdout.trim().split('\n');
-    expect(await list('projects')).toContain('named');
-    expect(await list('collections', '--project', 'named')).toEqual(['letters', 'users']);
     const env = { PW: 'long enough', BSVC_BCRYPT_COST: '4' };
     await home.bsvc(['operator', 'add', '--email', 'named@example.test', '--password-env', 'PW'], { env });
-    expect(await list('operators')).toContain('named@example.test');
+    expect(await offered(['project', 'show'])).toContain('named');
+    expect(await offered(['key', 'list', '--project'], 'nam')).toEqual(['named']);
+    expect(await offered(['operator', 'remove', '--yes'])).toContain('named@example.test');
     const { stdout } = await runCli(['completion', 'bash']);
-    // What Tab offers behind "bsvc collection show".
-    const asked = `bsvc() { [ "$1 $2 $BSVC_PROJECT" = "completion collections named" ] && echo letters users; }
-${stdout}
+    // What Tab asks for behind "bsvc collection show", and what it then offers.
+    const script = `bsvc() { printf '%s|' "$@" >&2; printf 'letters\nusers\n'; }
+${stdout.replace('2>/dev/null', '')}
 COMP_WORDS=(bsvc collection show --project named ''); COMP_CWORD=5; _bsvc; echo "\${COMPREPLY[@]}"`;
-    expect(execFileSync('bash', ['-c', asked], { encoding: 'utf8' })).toBe('letters users\n');
+    const tab = spawnSync('bash', ['-c', script], { encoding: 'utf8' });
+    expect(tab.stdout).toBe('letters users\n');
+    expect((await home.bsvc(tab.stderr.split('|').slice(0, -1))).stdout).toBe('letters\nusers\n');
   });
 });
 

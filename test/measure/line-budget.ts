@@ -3,7 +3,7 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12375,
+  cli: 12280,
   src: 1100,
   'src/client': 5625,
   'src/config': 800,
@@ -43,7 +43,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   test: 1175,
   'test/api': 37225,
   'test/bench': 3300,
-  'test/cli': 9860,
+  'test/cli': 9880,
   'test/client': 4875,
   'test/clients': 650,
   'test/console': 3150,
