@@ -10,8 +10,7 @@ import { purgeTrashJob, removeExpiredDocumentsJob } from './features/documents/b
 import { cascadeReferencesJob } from './features/documents/references/cascade-references.js';
 import { removeAttachedJob, sweepAttachedJob } from './features/files/attached/attached.job.js';
 import { sweepUploadsJob } from './features/files/uploads/sweep-uploads.job.js';
-import { finishUserDeletionJob, removeAnonymousUsersJob } from './features/users/accounts/delete-user.js';
-import { finishTransferJob } from './features/users/codes/ownership.js';
+import { removeAnonymousUsersJob, removeWaysInJob } from './features/users/accounts/delete-user.js';
 import { mailCodeJob } from './features/users/codes/send-code.js';
 import { resetFactorsJob } from './features/users/factors/reset-factors.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
@@ -52,8 +51,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   cascadeReferencesJob,
   forgetAnswersJob,
   mailCodeJob,
-  finishTransferJob,
-  finishUserDeletionJob,
+  removeWaysInJob,
   resetFactorsJob,
   removeExpiredAccessJob,
   removeAnonymousUsersJob,

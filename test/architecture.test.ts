@@ -238,7 +238,6 @@ describe('the house keeps its walls', () => {
       'src/features/collections/finish-drop.job.ts',
       // The service's own notes of what is stored already, of which nobody is told.
       'src/features/collections/indexes/fold-documents.ts',
-      'src/features/documents/store/document-store.ts',
       'src/features/users/delete-project-users.ts',
       // Empties the outboxes of what it has relayed.
       'src/features/webhooks/outbox/relay-outbox.ts',

@@ -1,7 +1,7 @@
 // End users, and the tokens that they carry.
 
 export { changeUser } from '../../src/features/users/accounts/change-user.js';
-export { deleteUser, finishDeletionLater } from '../../src/features/users/accounts/delete-user.js';
+export { deleteUser } from '../../src/features/users/accounts/delete-user.js';
 export { updateProfile } from '../../src/features/users/profile/update-profile.js';
 export { acceptInvite } from '../../src/features/users/invites/invite.js';
 export { signAccessToken } from '../../src/features/access/sign-access-token.js';

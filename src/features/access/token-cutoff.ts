@@ -3,6 +3,7 @@ import { hexOf } from '../../platform/hex-of.js';
 import type { App } from '../../app.js';
 import { CLOCKS_DIFFER_MS } from '../../platform/time/clock.js';
 import { groupBy } from '../../platform/group-by.js';
+import type { WriteTurn } from '../../platform/database/database.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import type { TokenId } from './caller.js';
 import { cacheRegion } from '../../platform/cache.js';
@@ -40,24 +41,33 @@ export type CutoffScope = { session: string } | { before: Date; exceptSession?: 
 const cutoffStore = storeOf<TokenCutoff>(TOKEN_CUTOFFS);
 
 /** Ends access tokens of a user: here at once, in other processes within a second. Repeating it is harmless. */
-export async function cutOffTokens(app: App, projectId: ObjectId, userId: string, scope: CutoffScope): Promise<void> {
-  await cutoffStore(app).insertOne({
+export async function cutOffTokens(app: App, projectId: ObjectId, userId: ObjectId, scope: CutoffScope): Promise<void> {
+  await cutoffStore(app).insertOne(newCutoff(app, projectId, userId, scope));
+  forgetCutoffs(app, projectId);
+}
+
+/** The same by the transaction of the write that ends them; forgetCutoffs is to be called then. */
+export function cutoffTurn(app: App, projectId: ObjectId, userId: ObjectId, scope: CutoffScope): WriteTurn {
+  const cutoff = newCutoff(app, projectId, userId, scope);
+  return { collection: TOKEN_CUTOFFS, id: cutoff._id, run: (stored) => stored ?? { ...cutoff } };
+}
+
+export function forgetCutoffs(app: App, projectId: ObjectId): void {
+  app.cache.forget(CUTOFFS, hexOf(projectId));
+}
+
+function newCutoff(app: App, projectId: ObjectId, userId: ObjectId, scope: CutoffScope): TokenCutoff {
+  return {
     _id: new ObjectId(),
     projectId,
-    userId,
+    userId: userId.toHexString(),
     session: null,
     before: null,
     exceptSession: null,
     ...scope,
     // Other processes may have signed by a clock that is ahead of ours.
     expiresAt: new Date(app.clock.now() + app.config.accessTokenTtlMs + CLOCKS_DIFFER_MS),
-  });
-  app.cache.forget(CUTOFFS, hexOf(projectId));
-}
-
-/** True if the tokens of a user that were issued up to this moment have been ended. */
-export async function hasCutoff(app: App, projectId: ObjectId, userId: string, before: Date): Promise<boolean> {
-  return (await cutoffStore(app).findOne({ projectId, userId, before: { $gte: before } })) !== null;
+  };
 }
 
 /** The cutoffs of a project from this process's copies alone; undefined when they lack them. */

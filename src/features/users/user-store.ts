@@ -1,10 +1,12 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict, missing, type AppError } from '../../errors.js';
-import type { Database } from '../../platform/database/database.js';
+import type { Database, WriteTurn } from '../../platform/database/database.js';
 import { findObjectId } from '../../platform/ids.js';
+import { cutoffTurn } from '../access/token-cutoff.js';
 import { documentsName } from '../collections/collection.js';
 import { findCollection, requireCollection } from '../collections/collection-store.js';
+import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { addIndexes } from '../collections/indexes/document-indexes.js';
 import { defaultUsersCollection, USERS } from '../collections/users-collection.js';
 import { noteInDocument, type DocumentReader, type ServiceNotes } from '../documents/store/document-store.js';
@@ -40,15 +42,31 @@ export async function requireUser(app: Pick<App, 'db'>, projectId: ObjectId, idO
   return user;
 }
 
-/** Stores notes of the service in an account and answers it; without webhook events. Null when none matches. */
+/**
+ * Stores notes of the service in an account and answers it; without webhook events. Null when none matches. Notes that
+ * end its sessions end its access tokens by the same transaction.
+ */
 export async function noteInAccount(
   app: App,
   projectId: ObjectId,
-  filter: Record<string, unknown>,
+  filter: Record<string, unknown> & { _id: ObjectId },
   notes: ServiceNotes,
 ): Promise<User | null> {
   const collection = await requireCollection(app, projectId, USERS);
-  return (await noteInDocument(app, collection, { ...filter, ...PRESENT }, notes)) as User | null;
+  const ended = tokensEnded(app, projectId, filter._id, notes);
+  return (await noteInDocument(app, collection, { ...filter, ...PRESENT }, notes, ended)) as User | null;
+}
+
+/** The turn that ends the access tokens of an account in the transaction of a write that ends its sessions. */
+export function tokensEnded(
+  app: App,
+  projectId: ObjectId,
+  userId: ObjectId,
+  set: Readonly<Record<string, unknown>>,
+): WriteTurn[] {
+  const before = set[`${HIDDEN_FIELD}.tokensSince`] as Date | undefined;
+  const exceptSession = set[`${HIDDEN_FIELD}.keptSession`] as string | null | undefined;
+  return before ? [cutoffTurn(app, projectId, userId, { before, exceptSession: exceptSession ?? null })] : [];
 }
 
 export function userGone(): AppError {

@@ -25,6 +25,7 @@ let project: Project;
 let client: UserClient;
 let user: User;
 let refreshToken: string;
+let accessToken: string;
 
 const test = await useTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
 beforeEach(async () => {
@@ -33,6 +34,7 @@ beforeEach(async () => {
   client = openUserClient(test, owner.publishable);
   const reply = await client.signUp();
   refreshToken = reply.headers['x-refresh-token'] as string;
+  accessToken = (reply.body as { accessToken: string }).accessToken;
   user = await requireUser(test.app, project._id, (reply.body as { user: { email: string } }).user.email);
 });
 
@@ -55,9 +57,10 @@ it('nobody ends the sessions of an account that has gone meanwhile', async () =>
 });
 
 describe.each(ENDINGS)('a write that changes %s', (_what, end) => {
-  it('has ended the sessions even if its process dies right after it', async () => {
+  it('has ended the sessions and their access tokens even if its process dies right after it', async () => {
     await expect(end(crashAfter(test.app, 1).app)).rejects.toThrow(Crash);
     await enableUser(test.app, project, user);
+    expect((await client.me(accessToken)).status).toBe(401);
     const reply = await client.refresh(refreshToken);
     expect([reply.status, (reply.body as { code: string }).code]).toEqual([401, 'REFRESH_INVALID']);
   });

@@ -26,7 +26,7 @@ export interface DecidedWrite {
   also?: readonly DecidedWrite[];
   /** What is done here to a document that refers to another which went or came back. */
   cascaded?: string;
-  /** Turns of the service's own that come after all of the writes. */
+  /** Turns of the service's own that come after all of the writes, where this one has changed something. */
   follow?: readonly WriteTurn[];
   /** Throws why a document may not be stored in which own code has set something since it was decided about. */
   requireFilled?: (stored: StoredDocument | null, next: StoredDocument, exists: Exists, read: ReadFields) => void;
@@ -45,6 +45,8 @@ interface CommitOptions {
   naming?: (error: AppError, index: number) => unknown;
   /** Has the project's own code asked before. */
   ask?: AskAbout | undefined;
+  /** The service's own notes change, of which nobody is told. */
+  isNote?: boolean;
 }
 
 /** Puts something between the decisions about writes and the writes themselves. */
@@ -62,7 +64,7 @@ export const TOGETHER_MS = 2;
 export async function commitWrites(
   app: App,
   writes: readonly DecidedWrite[],
-  { first, naming, ask }: CommitOptions = {},
+  { first, naming, ask, isNote = false }: CommitOptions = {},
 ): Promise<Committed[]> {
   const asked = ask ? ask(writes) : writes;
   const all: DecidedWrite[] = [];
@@ -75,15 +77,20 @@ export async function commitWrites(
   }
   let at = -1;
   const turns: WriteTurn[] = first ? [first] : [];
-  for (const [index, { collection, id, decide, follow: after }] of all.entries()) {
+  const isDone: boolean[] = [];
+  for (const [index, { collection, id, decide, follow: after = [] }] of all.entries()) {
     turns.push({
       ...{ collection: documentsName(collection), id },
       run(stored, exists, read) {
         at = index;
-        return decide(stored as StoredDocument | null, exists, read);
+        const next = decide(stored as StoredDocument | null, exists, read);
+        isDone[index] = next !== stored;
+        return next;
       },
     });
-    if (after) follow.push(...after);
+    for (const turn of after) {
+      follow.push({ ...turn, run: (kept, ...asking) => (isDone[index] ? turn.run(kept, ...asking) : kept) });
+    }
   }
   turns.push(...follow);
   const isLarge = all.length > FEW;
@@ -112,7 +119,7 @@ export async function commitWrites(
   const committed = written.slice(first ? 1 : 0, turns.length - follow.length);
   const turn = isLarge ? takeTurns(OURS, TOGETHER_MS) : null;
   for (const [index, { before, after }] of committed.entries()) {
-    if (after === before) continue;
+    if (after === before || isNote) continue;
     if (turn) await turn();
     const { collection, cascaded } = all[index]!;
     if (cascaded) app.metrics.event('cascaded_references', cascaded);

@@ -1,12 +1,16 @@
 import { serialize, type Document } from 'bson';
-import { loadMatchers } from '../../../platform/database/database.js';
+import { loadMatchers, type WriteTurn } from '../../../platform/database/database.js';
 import { isFieldsObject } from '../../collections/fields/field-type.js';
 import type { StoredDocument } from './document.js';
 
-/** A change of the service's own: what the document has to match, and values by their paths. */
+/**
+ * A change of the service's own: what the document has to match, values by their paths, and what is stored in the same
+ * transaction.
+ */
 export interface ServiceChange {
   filter: Document;
   set: Record<string, unknown>;
+  together?: readonly WriteTurn[] | undefined;
 }
 
 /** Whether a document at hand matches a filter. */

@@ -113,6 +113,7 @@ export function openUpdate(app: App, place: WriteTarget, update: ReadUpdate): De
     };
     return {
       ...{ collection, id, action: 'update' },
+      ...(alongside?.together && { follow: alongside.together }),
       decide(stored, exists, read) {
         if (stored?.isDeleted !== false) throw documentNotFound();
         const ask = askInside(sets, exists);

@@ -7,11 +7,12 @@ import type { Project } from '../../projects/project.js';
 import type { User } from '../user.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { endSessions, sessionsEnd, type KnownAccount } from '../sessions/end-sessions.js';
-import { userGone } from '../user-store.js';
+import { tokensEnded, userGone } from '../user-store.js';
 
 /**
  * Changes the account that matches by one write, which webhooks receive as an update of `users`, and
- * answers it as it is afterwards; null when none matches.
+ * answers it as it is afterwards; null when none matches. A write that ends its sessions ends its access tokens by the
+ * same transaction.
  */
 export async function changeUser(
   app: App,
@@ -20,8 +21,8 @@ export async function changeUser(
   set: Record<string, unknown>,
 ): Promise<User | null> {
   const collection = await requireCollection(app, project._id, USERS);
-  const changed = await changeDocumentRecord(app, collection, { ...filter, isDeleted: false }, set);
-  return changed as User | null;
+  const ended = tokensEnded(app, project._id, filter._id, set);
+  return (await changeDocumentRecord(app, collection, { ...filter, isDeleted: false }, set, ended)) as User | null;
 }
 
 const DISABLED_AT = `${HIDDEN_FIELD}.disabledAt`;

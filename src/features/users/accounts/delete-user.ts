@@ -1,10 +1,11 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import type { JobDefinition } from '../../../platform/jobs/job.js';
+import { jobTurn } from '../../../platform/jobs/job-queue.js';
 import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
-import { cutOffTokens, hasCutoff } from '../../access/token-cutoff.js';
+import { cutoffTurn, forgetCutoffs } from '../../access/token-cutoff.js';
 import { sessionStore, findLiveSessions } from '../sessions/session.js';
-import { findUser, userGone, userStore } from '../user-store.js';
+import { userGone, userStore } from '../user-store.js';
 import { identityStore, passkeyStore, hasPasskey } from './sign-in-methods.js';
 import type { Referrer } from '../../access/access-rules.js';
 import { requireCollection } from '../../collections/collection-store.js';
@@ -20,49 +21,21 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { projectStore } from '../../projects/project-store.js';
 import { signInOf } from '../../projects/sign-in-settings.js';
 
-const FINISH_AFTER_MS = 30_000;
-
-/** Ends the tokens, sessions and identities of an account that is gone. Harmless to repeat. */
-async function finishUserDeletion(app: App, projectId: ObjectId, userId: ObjectId): Promise<void> {
-  await cutOffTokens(app, projectId, userId.toHexString(), {
-    // Ahead, as a token may have been signed by a clock that is.
-    before: new Date(app.clock.now() + CLOCKS_DIFFER_MS),
-  });
-  await sessionStore(app).deleteMany({ projectId, userId });
-  await identityStore(app).deleteMany({ projectId, userId });
-  await passkeyStore(app).deleteMany({ projectId, userId });
+/** Removes what opened an account that is gone: sessions, identities and passkeys. There may be any number of them. */
+async function removeWaysIn(app: App, projectId: ObjectId, userId: ObjectId): Promise<void> {
+  for (const store of [sessionStore, identityStore, passkeyStore]) await store(app).deleteMany({ projectId, userId });
 }
 
-/**
- * To be called before an account is removed: should the process die right after, a worker does what finishUserDeletion
- * does.
- */
-export async function finishDeletionLater(app: App, projectId: ObjectId, userId: ObjectId): Promise<void> {
-  const now = app.clock.now();
-  const payload = { projectId: projectId.toHexString(), userId: userId.toHexString(), begunMs: now };
-  await app.jobs.enqueue(finishUserDeletionJob, payload, { runAt: new Date(now + FINISH_AFTER_MS) });
-}
-
-/** Finishes a deletion whose process died between its writes; otherwise finds nothing to do. */
-export const finishUserDeletionJob: JobDefinition<App, { projectId: string; userId: string; begunMs: number }> = {
-  name: 'users.finishDeletion',
+/** The same after a crash: stored by the transaction that removes the account. */
+export const removeWaysInJob: JobDefinition<App, { projectId: string; userId: string }> = {
+  name: 'users.removeWaysIn',
   retry: { delaysMs: [1000, 10_000, 60_000] },
-  async run(app, payload) {
-    const [projectId, userId] = [new ObjectId(payload.projectId), new ObjectId(payload.userId)];
-    if (await findUser(app, projectId, userId)) return;
-    const left =
-      (await sessionStore(app).findOne({ projectId, userId })) ??
-      (await identityStore(app).findOne({ projectId, userId })) ??
-      (await passkeyStore(app).findOne({ projectId, userId }));
-    if (!left && (await hasCutoff(app, projectId, payload.userId, new Date(payload.begunMs)))) return;
-    await finishUserDeletion(app, projectId, userId);
-  },
+  run: (app, { projectId, userId }) => removeWaysIn(app, new ObjectId(projectId), new ObjectId(userId)),
 };
 
 /**
  * Removes an account permanently; references to it are handled by their `onDelete`. Its tokens end here at
- * once, elsewhere within a second, and after a crash within a minute. 404 when the user is gone, 409
- * DOCUMENT_REFERRED_TO when a document keeps it.
+ * once, elsewhere within a second. 404 when the user is gone, 409 DOCUMENT_REFERRED_TO when a document keeps it.
  */
 export async function deleteUser(
   app: App,
@@ -71,13 +44,13 @@ export async function deleteUser(
   referrer: Referrer | null = null,
 ): Promise<void> {
   const collection = await requireCollection(app, project._id, USERS);
-  const removed = await app.db.useReserve(async () => {
-    await finishDeletionLater(app, project._id, _id);
-    return removeDocumentRecord(app, collection, _id, referrer);
-  });
-  // Before the answer for an unknown user, so that repeating finishes what a crash left.
-  await finishUserDeletion(app, project._id, _id);
-  if (!removed) throw userGone();
+  const ids = { projectId: project._id.toHexString(), userId: _id.toHexString() };
+  // Ahead, as a token may have been signed by a clock that is.
+  const before = new Date(app.clock.now() + CLOCKS_DIFFER_MS);
+  const together = [cutoffTurn(app, project._id, _id, { before }), jobTurn(app, removeWaysInJob, ids)];
+  if (!(await removeDocumentRecord(app, collection, _id, { referrer, together }))) throw userGone();
+  forgetCutoffs(app, project._id);
+  await removeWaysIn(app, project._id, _id);
 }
 
 /** Deletes anonymous users of a project's `anonymousKeep` without a live session, identity or passkey. */

@@ -1,14 +1,9 @@
-import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import type { JobDefinition } from '../../../platform/jobs/job.js';
-import { hasCutoff } from '../../access/token-cutoff.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { projectStore } from '../../projects/project-store.js';
 import type { Project } from '../../projects/project.js';
 import { endSessions, sessionsEnd, type KnownAccount } from '../sessions/end-sessions.js';
 import { removeDeadLinks, removeDeadPasskeys } from '../accounts/sign-in-methods.js';
 import type { User } from '../user.js';
-import { findUser } from '../user-store.js';
 import { randomToken } from '../../../platform/ids.js';
 import { changeUser } from '../accounts/change-user.js';
 import { factorsEnd } from '../factors/factors.js';
@@ -20,29 +15,15 @@ import { readNewUser } from '../accounts/new-user.js';
 import type { Client } from '../sessions/open-session.js';
 import { askSignUp } from '../user-hooks.js';
 
-/** Ends tokens, sessions and identities of earlier owners after a write with ownershipBegins. Idempotent. */
-export async function finishTransfer(app: App, project: Project, user: User): Promise<void> {
+/** Removes the records of what a write with ownershipBegins has ended; they are refused with or without it. */
+export async function removeEnded(app: App, project: Project, user: User): Promise<void> {
   await endSessions(app, project, user, 'account changed');
   await removeDeadLinks(app, project, user);
   await removeDeadPasskeys(app, project, user);
 }
 
-/** Finishes a transfer if a process died between its writes; otherwise does nothing. */
-export const finishTransferJob: JobDefinition<App, { projectId: string; userId: string }> = {
-  name: 'users.finishTransfer',
-  retry: { delaysMs: [1000, 10_000, 60_000] },
-  async run(app, { projectId, userId }) {
-    const project = await projectStore(app).findOne({ _id: new ObjectId(projectId) });
-    const user = project && (await findUser(app, project._id, new ObjectId(userId)));
-    const before = user?.[HIDDEN_FIELD].tokensSince;
-    if (!project || !user || !before || (await hasCutoff(app, project._id, userId, before))) return;
-    await finishTransfer(app, project, user);
-  },
-};
-
 const STAMP_BYTES = 12;
 const PASSWORD_HASH = `${HIDDEN_FIELD}.passwordHash`;
-const FINISH_AFTER_MS = 30_000;
 
 /** The session in which an address is verified, if any. It stays valid, and so does the identity that opened it. */
 export type VerifyingSession = Pick<Session, '_id' | 'identity'> | null;
@@ -59,8 +40,8 @@ export async function findVerifyingSession(
 
 /**
  * The part of a write that gives an account to the user who verified its address. The same write ends all identities
- * and sessions except the verifying one; without a verifying session it also removes all factors. transferOwnership
- * does the rest.
+ * and sessions except the verifying one; without a verifying session it also removes all factors. removeEnded
+ * removes their records.
  */
 export function ownershipBegins(app: App, user: KnownAccount, verifying: VerifyingSession): Record<string, unknown> {
   return {
@@ -85,21 +66,14 @@ export async function transferOwnership(
   set: Record<string, unknown>,
   verifying: VerifyingSession,
 ): Promise<User | null> {
-  await finishLater(app, project, user._id);
   const owned = await changeUser(
     app,
     project,
     { _id: user._id, ...conditions },
     { ...(verifying ? {} : { [PASSWORD_HASH]: null }), ...set, ...ownershipBegins(app, user, verifying) },
   );
-  if (owned) await finishTransfer(app, project, owned);
+  if (owned) await removeEnded(app, project, owned);
   return owned;
-}
-
-/** Call before a write with ownershipBegins: if the process dies after the write, a worker ends the access tokens. */
-export async function finishLater(app: App, project: Project, userId: ObjectId): Promise<void> {
-  const payload = { projectId: project._id.toHexString(), userId: userId.toHexString() };
-  await app.jobs.enqueue(finishTransferJob, payload, { runAt: new Date(app.clock.now() + FINISH_AFTER_MS) });
 }
 
 /**

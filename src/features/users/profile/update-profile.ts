@@ -15,13 +15,13 @@ import type { WriteTarget } from '../../documents/write/write-target.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from '../accounts/change-user.js';
 import { checkNewPassword, isEmail, normaliseEmail } from '../credentials.js';
-import { finishTransfer, findVerifyingSession, finishLater, ownershipBegins } from '../codes/ownership.js';
+import { findVerifyingSession, ownershipBegins, removeEnded } from '../codes/ownership.js';
 import { emailTaken, isEmailConflict, requireSizeAfter } from '../accounts/insert-user.js';
 import { rejectProtected, type FieldSetter } from '../accounts/new-user.js';
 import { takeRoles } from '../accounts/user-roles.js';
 import { BY_STRANGER, sendChangeCode, sendCode } from '../codes/send-code.js';
 import { isAnonymous, type User } from '../user.js';
-import { accountChanged, requireUser, findUserByEmail } from '../user-store.js';
+import { accountChanged, requireUser, findUserByEmail, tokensEnded } from '../user-store.js';
 import { withCurrentPassword } from '../accounts/password.js';
 
 /** The editor of a profile, and the network of the request. */
@@ -110,10 +110,9 @@ async function changeAtOnce(
     }
     return updated;
   }
-  await finishLater(app, project, user._id);
   const set = { ...notes, ...ownershipBegins(app, user, await findVerifyingSession(app, user, editor.session)) };
   const updated = await write(app, project, place, user, change, { filter: asRead, set });
-  await finishTransfer(app, project, updated);
+  await removeEnded(app, project, updated);
   return updated;
 }
 
@@ -134,7 +133,8 @@ async function write(
     return changed;
   }
   try {
-    await updateDocument(app, place, id, change, { alongside });
+    const together = alongside && tokensEnded(app, project._id, _id, alongside.set);
+    await updateDocument(app, place, id, change, { alongside: alongside && { ...alongside, together } });
   } catch (error) {
     throw isEmailConflict(error) ? emailTaken() : error;
   }

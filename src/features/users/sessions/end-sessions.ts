@@ -1,7 +1,7 @@
 import type { App } from '../../../app.js';
 import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import { randomToken } from '../../../platform/ids.js';
-import { cutOffTokens } from '../../access/token-cutoff.js';
+import { forgetCutoffs } from '../../access/token-cutoff.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { ServiceNotes } from '../../documents/store/document-store.js';
 import type { Project } from '../../projects/project.js';
@@ -19,8 +19,9 @@ const STAMP_BYTES = 12;
 export type KnownAccount = Pick<User, '_id' | typeof HIDDEN_FIELD>;
 
 /**
- * The fields that a write sets on the account to end all sessions of its user, or all but `keep`: they are over with
- * that very write, whatever becomes of its process. endSessions does the rest. `user` is the account before.
+ * The fields that a write sets on the account to end all sessions of its user, or all but `keep`: with that very write
+ * they are over, and their access tokens, in other processes within a second. endSessions notes it in the sessions.
+ * `user` is the account before.
  */
 export function sessionsEnd(
   app: App,
@@ -40,14 +41,12 @@ export function sessionsEnd(
 }
 
 /**
- * Ends the access tokens and closes the sessions that a write of sessionsEnd has ended; `user` is the account after it.
- * Answers how many sessions there were.
+ * Closes the sessions that a write of sessionsEnd has ended, and has their tokens refused here at once; `user` is the
+ * account after it. Answers how many sessions there were.
  */
 export async function endSessions(app: App, project: Project, user: User, reason: RevokeReason): Promise<number> {
-  const { tokensSince, keptSession = null } = user[HIDDEN_FIELD];
-  const userId = user._id.toHexString();
-  await cutOffTokens(app, project._id, userId, { before: tokensSince!, exceptSession: keptSession });
-  return revokeSessions(app, project._id, user._id, reason, keptSession);
+  forgetCutoffs(app, project._id);
+  return revokeSessions(app, project._id, user._id, reason, user[HIDDEN_FIELD].keptSession);
 }
 
 /** True if a session has outlived every write that ended sessions of its user. */

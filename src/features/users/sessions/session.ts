@@ -93,7 +93,7 @@ export async function endOneSession(
   { _id, projectId, userId }: Pick<Session, '_id' | 'projectId' | 'userId'>,
   reason: RevokeReason,
 ): Promise<boolean> {
-  await cutOffTokens(app, projectId, userId.toHexString(), { session: _id });
+  await cutOffTokens(app, projectId, userId, { session: _id });
   const { modifiedCount } = await sessionStore(app).updateOne(
     { _id, revokedAt: null },
     { $set: { revokedAt: new Date(app.clock.now()), revokedFor: reason } },

@@ -197,7 +197,9 @@ describe('a ticket', () => {
     await rotateKey(test.app, another.project, 'secret', 0);
     expect(said(await byTicket(ofKey))).toBe('401 TICKET_INVALID');
     const ofUser = await ticketOf(signedIn(USER));
-    await cutOffTokens(test.app, owner.project._id, USER, { before: new Date(Date.now() + aheadMs + 1000) });
+    await cutOffTokens(test.app, owner.project._id, new ObjectId(USER), {
+      before: new Date(Date.now() + aheadMs + 1000),
+    });
     expect(said(await byTicket(ofUser, 'letters'))).toBe('401 TICKET_INVALID');
   });
 
@@ -243,7 +245,9 @@ describe('a stream ends in the middle, with a word why', () => {
     const user = new ObjectId().toHexString();
     const client = await follow({ collection: letters }, signedIn(user));
     await client.until(isReady);
-    await cutOffTokens(test.app, owner.project._id, user, { before: new Date(Date.now() + aheadMs + 1000) });
+    await cutOffTokens(test.app, owner.project._id, new ObjectId(user), {
+      before: new Date(Date.now() + aheadMs + 1000),
+    });
     expect(await endOf(client)).toBe('TOKEN_INVALID');
   });
 
