@@ -12,7 +12,7 @@ import { checkFiles } from '../../src/features/files/check-files.js';
 /** Different findings that are shown. */
 const MOST_DAMAGE = 5;
 const DAMAGE_HINT =
-  '"bsvc doctor --deep" looks at everything, and forgets this when all is whole. "bsvc doctor --repair" saves what is not damaged, "bsvc restore" brings a backup back.';
+  '"bsvc doctor --deep" checks everything, and clears this message if all is intact. "bsvc doctor --repair" saves what is not damaged, "bsvc restore" restores a backup.';
 
 /** The age beyond which a snapshot is not an ordinary read's. */
 const HELD_MS = 1_000;

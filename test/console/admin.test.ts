@@ -76,7 +76,7 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
 
   it('adds a webhook whose secret is shown once, edits and removes it', async () => {
     const page = await openConsole(stage, { hash: at(stage, 'webhooks?edit=new') });
-    await page.getByLabel('Address').fill('https://hooks.example/in');
+    await page.getByLabel('URL').fill('https://hooks.example/in');
     await page.getByRole('textbox', { name: 'Events' }).fill('postz.insert');
     await page.getByText('There is no collection postz').waitFor();
     await page.getByRole('textbox', { name: 'Events' }).fill('posts.insert\nposts.update');
@@ -204,7 +204,7 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
       expect({ hash, actions: await page.locator('.head .acts').count() }).toEqual({ hash, actions: 0 });
     }
     await page.getByRole('link', { name: 'seen@example.test' }).click();
-    await page.getByText('not confirmed').waitFor();
+    await page.getByText('not verified').waitFor();
     expect(await page.getByRole('dialog').locator('input, textarea').count()).toBe(0);
   });
 

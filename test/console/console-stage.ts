@@ -199,7 +199,7 @@ export async function openConsole(
 }
 
 export async function signIn(page: Page, email = OWNER, password = PASSWORD): Promise<void> {
-  await page.getByLabel('Email').fill(email);
+  await page.getByLabel('Email', { exact: true }).fill(email);
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in' }).click();
 }

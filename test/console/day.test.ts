@@ -62,7 +62,7 @@ describe.skipIf(!CHROMIUM)('a day at the console', { timeout: 240_000 }, () => {
   };
   const signIn = async (page: Page, { press, write }: Hands, email: string): Promise<void> => {
     await page.goto(`./${at(stage, 'documents/things?sort=stock')}`);
-    await write(page.getByLabel('Email'), email);
+    await write(page.getByLabel('Email', { exact: true }), email);
     await write(page.getByLabel('Password'), PASSWORD);
     await press(page.getByRole('button', { name: 'Sign in' }));
     await page.getByText(/^50 shown of 20,00\d/).waitFor();

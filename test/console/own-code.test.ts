@@ -14,7 +14,7 @@ describe.skipIf(!CHROMIUM)('the screen of own code', () => {
       await page.getByText('No hooks yet').waitFor();
       await page.getByRole('link', { name: 'Add a hook' }).click();
       await page.getByLabel('Event').fill('orders.create');
-      await page.getByRole('textbox', { name: 'Address' }).fill(receiver.url);
+      await page.getByRole('textbox', { name: 'URL' }).fill(receiver.url);
       await page.getByRole('button', { name: 'Add the hook' }).click();
       await reach(page, page.getByText(/^whsec_/));
       await page.keyboard.press('Escape');
@@ -41,7 +41,7 @@ describe.skipIf(!CHROMIUM)('the screen of own code', () => {
       await page.getByLabel('Name', { exact: true }).fill('nightly');
       await page.getByLabel('Cron expression').fill('0 3 * * *');
       await page.getByLabel('Time zone').fill('Europe/Berlin');
-      await page.getByRole('textbox', { name: 'Address' }).fill(receiver.url);
+      await page.getByRole('textbox', { name: 'URL' }).fill(receiver.url);
       await page.getByRole('button', { name: 'Add the schedule' }).click();
       await reach(page, page.getByText(/^whsec_/));
       await page.keyboard.press('Escape');

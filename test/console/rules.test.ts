@@ -105,7 +105,7 @@ describe.skipIf(!CHROMIUM)('rules at the console', { timeout: 120_000 }, () => {
     await visit(page, at(stage, 'documents/tasks'));
     await page.getByText('of others').waitFor();
     await page.getByText('View as…').click();
-    await page.getByLabel('Address or id, empty for anyone').fill(ADA);
+    await page.getByLabel('Email or id; empty for an anonymous caller').fill(ADA);
     await page.getByRole('button', { name: 'See the list as this user' }).click();
     await page.getByRole('status').getByText(ADA).waitFor();
     await settle(page);

@@ -308,7 +308,9 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
     await page.route(/\/api\//, (_, request) => void asked.push(new URL(request.url()).pathname));
     await page.goto('./');
     // One can type at once.
-    await expect.poll(() => page.getByLabel('Email').evaluate((each) => each === document.activeElement)).toBe(true);
+    await expect
+      .poll(() => page.getByLabel('Email', { exact: true }).evaluate((each) => each === document.activeElement))
+      .toBe(true);
     await page.getByLabel('Password').fill('typed meanwhile');
     expect(scripts).toHaveLength(1);
     expect(asked).not.toContain('/api/admin/me');
@@ -382,7 +384,7 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
   it('says wrong credentials at the form, and how operators are added', async () => {
     const page = await openPage(stage);
     await page.goto('./');
-    await page.getByLabel('Email').fill(OWNER);
+    await page.getByLabel('Email', { exact: true }).fill(OWNER);
     await page.getByLabel('Password').fill('a wrong password');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('Invalid e-mail or password').waitFor();

@@ -83,7 +83,7 @@ describe.skipIf(!CHROMIUM)('the ten tasks of an admin', { timeout: 120_000 }, ()
     const stranger = await openPage(stage);
     await stranger.goto('./');
     await count('sign in', stranger, async (steps) => {
-      await steps.type(OWNER, stranger.getByLabel('Email'));
+      await steps.type(OWNER, stranger.getByLabel('Email', { exact: true }));
       await steps.type(PASSWORD, stranger.getByLabel('Password'));
       await steps.click(stranger.getByRole('button', { name: 'Sign in' }));
       await stranger.getByRole('banner').getByText(OWNER).waitFor();

@@ -89,7 +89,7 @@ describe.skipIf(!CHROMIUM)('files and queries at the console', { timeout: 120_00
     expect(await code('Command').textContent()).toBe(
       'bsvc data query posts --project shop --filter views_gte=100 --sort -views --limit 5',
     );
-    const address = (await code('Address').textContent())!;
+    const address = (await code('URL').textContent())!;
     const answer = await fetch(address, { headers: { 'x-api-key': stage.secret } });
     expect(await answer.json()).toMatchObject({ data: { total: 20, limit: 5 } });
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);

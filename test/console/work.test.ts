@@ -567,7 +567,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
   it('is walked through with the keyboard alone', async () => {
     const page = await openPage(stage);
     await page.goto('./');
-    await page.getByLabel('Email').waitFor();
+    await page.getByLabel('Email', { exact: true }).waitFor();
     await page.keyboard.type(OWNER);
     await page.keyboard.press('Tab');
     await page.keyboard.type(PASSWORD);
@@ -637,7 +637,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.goto('/');
     expect((await page.locator('main').boundingBox())!.width).toBeGreaterThan(600);
     await page.getByRole('link', { name: 'Console' }).click();
-    await page.getByLabel('Email').waitFor();
+    await page.getByLabel('Email', { exact: true }).waitFor();
   });
 
   it('is in no frame of another page', async () => {

@@ -75,7 +75,7 @@ export async function takePictures(folder: string, readme: string): Promise<numb
       const context = await browser.newContext({ colorScheme: scheme, baseURL: `${url}/console/` });
       const page = await context.newPage();
       await page.goto('./');
-      await page.getByLabel('Email').fill(EMAIL);
+      await page.getByLabel('Email', { exact: true }).fill(EMAIL);
       await page.getByLabel('Password').fill(PASSWORD);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.getByRole('banner').getByText(EMAIL).waitFor();

@@ -18,7 +18,7 @@ type SignIn = ApiSchemas['SignInSettings'];
 const CODES = [
   ['off', 'off'],
   ['existing', 'users with an account'],
-  ['signup', 'anyone: a new address gets an account'],
+  ['signup', 'anyone: a new email gets an account'],
 ] as const;
 const FACTORS = [
   ['off', 'off'],
@@ -27,7 +27,7 @@ const FACTORS = [
 ] as const;
 const GUESTS = [
   ['off', 'off'],
-  ['on', 'users may begin without an address'],
+  ['on', 'users may begin without an email'],
 ] as const;
 const TOKENS = [
   ['HS256', 'HS256: this service alone can check them'],

@@ -68,7 +68,7 @@ export const publicAddress = ({ url }: StoredFile): string | null =>
   url !== null && /^https?:/.test(url) ? url : null;
 
 const NO_ADDRESS: Readonly<Record<StoredFile['visibility'], string>> = {
-  public: 'none: the bucket has no public address',
+  public: 'none: the bucket has no public URL',
   attached: 'none: it is read by links, by those who may read its document',
   private: 'none: it is read by links, with the secret key',
 };
@@ -105,7 +105,7 @@ export function FileDrawer({
               <code>{file.path}</code> <Copy text={file.path} what="Path" />
             </>
           ),
-          Address:
+          URL:
             address === null ? (
               NO_ADDRESS[file.visibility]
             ) : (
@@ -113,7 +113,7 @@ export function FileDrawer({
                 <a href={address} target="_blank" rel="noopener noreferrer">
                   {address}
                 </a>{' '}
-                <Copy text={address} what="Address" />
+                <Copy text={address} what="URL" />
               </>
             ),
         }}

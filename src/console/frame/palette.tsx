@@ -62,7 +62,7 @@ function Open() {
           aria-controls="found"
           {...(found.length > 0 && { 'aria-activedescendant': `found-${chosen}` })}
           autocomplete="off"
-          placeholder="Screen, collection, id of a document, address of a user"
+          placeholder="Screen, collection, id of a document, email of a user"
           value={typed}
           onKeyDown={press}
           onInput={(event) => {

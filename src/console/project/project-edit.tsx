@@ -23,9 +23,9 @@ const LIMITS: readonly (readonly [name: Limit, label: string])[] = [
   ['database', 'Size of all documents'],
   ['streams', 'Open streams'],
   ['userShare', 'Percent of files and documents for one user'],
-  ['requests', 'Requests of an address'],
+  ['requests', 'Requests of an IP address'],
   ['userRequests', 'Requests of a user'],
-  ['authRequests', 'Sign-ins of an address'],
+  ['authRequests', 'Sign-ins of an IP address'],
 ];
 
 type TypedLimits = Readonly<Record<string, string>>;

@@ -158,7 +158,7 @@ function ListInput(props: InputProps) {
           onInput={(event) => props.onText(event.currentTarget.value)}
           onKeyDown={(event) => isRunKey(event) && props.onRun()}
         />
-        <span class="hint">Such as {example(props.collection)}. One a line is fine, and so is a pasted address.</span>
+        <span class="hint">Such as {example(props.collection)}. One a line is fine, and so is a pasted URL.</span>
       </label>
       <Buttons {...props} problem={null} />
     </form>
@@ -372,7 +372,7 @@ function listSamples(name: string, query: string): Sample[] {
   const call = clientCall(name, named);
   const options = queryOptions(named);
   return [
-    ['Address', address],
+    ['URL', address],
     ['curl', `curl -H "x-api-key: $KEY" ${quoteShell(address)}`],
     ...(call === null ? [] : [['Client', call] as const]),
     ...(options === null

@@ -24,7 +24,7 @@ export function PlayAs() {
   return (
     <PullDown label="View as…">
       <Form onSubmit={play}>
-        <Field label="Address or id, empty for anyone" value={typed} onChange={setTyped} />
+        <Field label="Email or id; empty for an anonymous caller" value={typed} onChange={setTyped} />
         <button class="small">See the list as this user</button>
       </Form>
     </PullDown>

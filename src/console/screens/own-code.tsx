@@ -238,7 +238,7 @@ function CallLog({ path }: { path: CallsPath }) {
 }
 
 const PLACES = [
-  ['url', 'An address'],
+  ['url', 'A URL'],
   ['run', 'A file of the project'],
 ] as const;
 
@@ -293,7 +293,7 @@ function NewHandler<Body extends object>({
       {first}
       <Choice label="Handler" choices={PLACES} {...form.at('place')} />
       {place === 'url' ? (
-        <Field label="Address" type="url" required placeholder="https://shop.example/hooks" {...form.at('url')} />
+        <Field label="URL" type="url" required placeholder="https://shop.example/hooks" {...form.at('url')} />
       ) : (
         <Field
           label="File"

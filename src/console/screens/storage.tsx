@@ -51,7 +51,7 @@ export function Storage() {
             Endpoint: stored.endpoint ?? 'Amazon S3',
             Region: stored.region,
             'Access key': <code>{stored.accessKeyId}</code>,
-            'Public address': stored.publicUrl ?? 'none: files are read through the server',
+            'Public URL': stored.publicUrl ?? 'none: files are read through the server',
             Set: moment(stored.setAt),
           }}
         />

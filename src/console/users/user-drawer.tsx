@@ -67,7 +67,7 @@ function Facts({ user }: { user: User }) {
         Changed: moment(user.updatedAt),
         // Who may change them sees them in the form.
         ...(!mayChange.value && {
-          Address: user.emailVerified ? 'confirmed' : 'not confirmed',
+          Email: user.emailVerified ? 'verified' : 'not verified',
           Roles: user.roles?.join(', ') || 'none',
           ...Object.fromEntries(
             Object.entries(ownFields(user)).map(([name, value]) => [

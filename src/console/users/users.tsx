@@ -89,7 +89,7 @@ function NewUser({ base, onClose }: { base: Address<'/api/projects/{projectId}/u
     >
       <Field label="Email" type="email" required {...form.at('email')} />
       <PasswordField label="Password" isNew {...form.at('password')} />
-      <Tick label="Mark the address as verified, without an email" {...form.at('emailVerified')} />
+      <Tick label="Mark the email as verified, without sending one" {...form.at('emailVerified')} />
       <TextArea
         label="Further fields"
         rows={4}

@@ -47,7 +47,7 @@ export function Webhooks() {
         }
         columns={[
           {
-            name: 'Address',
+            name: 'URL',
             show: (each) => (
               <a
                 class="opens"
@@ -150,7 +150,7 @@ function WebhookDrawer({
       }}
       onClose={onClose}
     >
-      <Field label="Address" type="url" required placeholder="https://shop.example/hooks" {...form.at('url')} />
+      <Field label="URL" type="url" required placeholder="https://shop.example/hooks" {...form.at('url')} />
       <TextArea
         label="Events"
         rows={4}
