@@ -1,6 +1,7 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { agentPage } from '../../src/features/reference/machine-routes.js';
+import { DIRECTORY_FOR_ALL, makeDirectory } from '../../src/platform/durable-files.js';
 import { FOR_ALL, replaceFile } from '../formats/output-file.js';
 import { defineCommand, option } from '../shell/command.js';
 
@@ -20,7 +21,7 @@ export default defineCommand({
   async run(context, { dir = '.', skills = '.agents/skills' }) {
     const root = resolve(context.io.cwd, dir);
     const folder = join(skills, 'bsvc');
-    await mkdir(join(root, folder), { recursive: true });
+    await makeDirectory(join(root, folder), DIRECTORY_FOR_ALL);
     for (const name of ['SKILL.md', 'LIMITS.md']) {
       await replaceFile(join(root, folder, name), agentPage(name)!, FOR_ALL);
     }

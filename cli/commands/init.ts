@@ -1,8 +1,9 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { conflict } from '../../src/errors.js';
 import { checkProjectName } from '../../src/features/projects/create-project.js';
 import { readPackageFile } from '../../src/package.js';
+import { DIRECTORY_FOR_ALL, makeDirectory } from '../../src/platform/durable-files.js';
 import { quoteShell } from '../../src/exchange/shell-word.js';
 import { FOR_ALL, replaceFile } from '../formats/output-file.js';
 import { writeClient } from '../formats/write-client.js';
@@ -43,7 +44,7 @@ export default defineCommand({
       await writeClient(context, { out: join(folder, CLIENT), check: false });
     }
     for (const [path, text] of changed) {
-      await mkdir(dirname(join(root, path)), { recursive: true });
+      await makeDirectory(dirname(join(root, path)), DIRECTORY_FOR_ALL);
       await replaceFile(join(root, path), text, FOR_ALL);
     }
     const written = [...files.map(([path]) => path), ...(template ? [`${CLIENT}/`] : [])];

@@ -1,6 +1,7 @@
-import { readFile, stat, mkdir, readdir } from 'node:fs/promises';
+import { readFile, stat, readdir } from 'node:fs/promises';
 import { resolve, join } from 'node:path';
 import { conflict, missing } from '../../src/errors.js';
+import { DIRECTORY_FOR_ALL, makeDirectory } from '../../src/platform/durable-files.js';
 import type { Context } from '../shell/context.js';
 import type { Result } from '../view/output.js';
 import { resolveOutput, replaceFile, FOR_ALL } from './output-file.js';
@@ -59,7 +60,7 @@ export async function writeClient(
     return { json: { directory: out, fresh: true }, quiet: out, text: () => `${out} is up to date.` };
   }
   await rejectOther(directory, out);
-  await mkdir(directory, { recursive: true });
+  await makeDirectory(directory, DIRECTORY_FOR_ALL);
   for (const [name, text] of files) await replaceFile(join(directory, name), text, FOR_ALL);
   const names = files.map(([name]) => name);
   return {

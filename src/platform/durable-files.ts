@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
-import { mkdir, open, rename } from 'node:fs/promises';
+import { mkdir, open, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { conflict } from '../errors.js';
 
 /** Makes sure that a file's content, or a directory's entries, survive a power cut. */
 export async function syncPath(path: string): Promise<void> {
@@ -31,9 +32,31 @@ export async function placeFile(draft: string, path: string): Promise<void> {
   await syncPath(dirname(path));
 }
 
-/** Makes a directory with those above it that are missing. They survive a power cut. */
-export async function makeDirectory(path: string): Promise<void> {
-  const made = await mkdir(path, { recursive: true, mode: 0o700 });
-  if (made === undefined) return;
-  for (let dir = path; dir !== dirname(made); dir = dirname(dir)) await syncPath(dirname(dir));
+/** Of directories that belong among sources: as the system makes them. */
+export const DIRECTORY_FOR_ALL = 0o777;
+const OWNERS = 0o700;
+
+/**
+ * Makes a directory with those above it that are missing. They survive a power cut. One by one: Node's own `recursive`
+ * never ends below a directory that says of each new name that it is not there, as /proc does.
+ */
+export async function makeDirectory(path: string, mode = OWNERS): Promise<void> {
+  if (await isMade(path, mode)) return;
+  await makeDirectory(dirname(path), mode);
+  if (await isMade(path, mode)) return;
+  throw conflict('NO_DIRECTORY', `${path} cannot be made: the system takes no directory there. Choose another place.`);
+}
+
+/** False where the directory above is missing. */
+async function isMade(path: string, mode: number): Promise<boolean> {
+  try {
+    await mkdir(path, { mode });
+    await syncPath(dirname(path));
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return path === dirname(path);
+    if ((await stat(path).catch(() => null))?.isDirectory()) return true;
+    throw error;
+  }
 }

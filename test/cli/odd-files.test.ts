@@ -14,15 +14,18 @@ interface Leaf {
 const LEAVES = await listLeaves(COMMANDS);
 
 /** Words of options and arguments that stand for a file or a directory. */
-const FILE = /<(file|dir|place)>|^(file|backup)$/;
+const FILE = /<(file|dir|place|path|folder)>|^(file|backup|folder)$/;
 
 /** A folder that a service goes on to serve, not a file of the command: test/http/public-folder. */
 const SERVED = '--public';
 
+/** Its paths are those of uploaded files. */
+const UPLOADED = 'file';
+
 /** Every word of a command line that names a file, with the rest of that line. */
 const PLACES = LEAVES.flatMap(({ words, command }) =>
   Object.values(command.parameters)
-    .filter(({ flags }) => FILE.test(flags) && !flags.includes(SERVED))
+    .filter(({ flags }) => FILE.test(flags) && !flags.includes(SERVED) && words !== UPLOADED)
     .map((parameter) => {
       const flag = /--\S+/.exec(parameter.flags)?.[0];
       const name = `${words} ${flag ?? `<${parameter.flags}>`}`;
@@ -38,7 +41,7 @@ const BESIDES: Record<string, string[]> = {
 };
 /** Commands that take a file instead of their arguments. */
 const INSTEAD = new Set(['rules check']);
-const ARGUMENTS: Record<string, string> = { collection: 'posts', project: 'shop', name: 'welcome' };
+const ARGUMENTS: Record<string, string> = { collection: 'posts', project: 'shop', name: 'welcome', what: 'client' };
 /** What an option needs besides its file. */
 const WITH: Record<string, string[]> = {
   '--cursor-file': ['--watch', '--once'],
@@ -83,6 +86,7 @@ const ODD: [what: string, path: string][] = [
   ['some other file', 'plain.json'],
   ['a link to itself', 'loop.json'],
   ['a name that is too long', `${'x'.repeat(300)}.json`],
+  ['a place that takes none', '/proc/none/below'],
   ['nothing', ''],
 ];
 

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { isSea } from 'node:sea';
@@ -6,6 +6,7 @@ import type { Config } from '../../../src/config/config.js';
 import { conflict } from '../../../src/errors.js';
 import { PACKAGE_ROOT, readPackageFile } from '../../../src/package.js';
 import { defineCommand, flag, option, setting } from '../../shell/command.js';
+import { DIRECTORY_FOR_ALL, makeDirectory } from '../../../src/platform/durable-files.js';
 import { quoteShell } from '../../../src/exchange/shell-word.js';
 import { replaceFile } from '../../formats/output-file.js';
 import { UsageError } from '../../view/exit.js';
@@ -76,8 +77,8 @@ export default defineCommand({
     // All of them are looked at before anything is made.
     const changed: typeof wanted = [];
     for (const unit of wanted) if (await differs(join(unit.dir, unit.file), unit.text, input.force)) changed.push(unit);
-    for (const folder of new Set(wanted.map((unit) => unit.dir))) await mkdir(folder, { recursive: true });
-    await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+    for (const folder of new Set(wanted.map((unit) => unit.dir))) await makeDirectory(folder, DIRECTORY_FOR_ALL);
+    await makeDirectory(config.dataDir);
     for (const unit of changed) await replaceFile(join(unit.dir, unit.file), unit.text, FOR_ALL);
     const control = system ? 'systemctl' : 'systemctl --user';
     return {

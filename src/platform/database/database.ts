@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { access } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type {
   CollectionOptions,
   Document,
@@ -345,8 +345,11 @@ async function openEmbedded(config: Config): Promise<Database> {
     const growth = { prefix: 'documents_', bytes: config.documentMaxBytes, exempt: SERVICE_FIELDS };
     await lookAfterKill(dataDir);
     const isNew = !(await hasStore(dataDir));
-    // Where it cannot be made the engine says why.
-    if (isNew) await makeDirectory(dataDir).catch(() => undefined);
+    if (isNew) {
+      await makeDirectory(dataDir).catch((cause: unknown) => {
+        throw unavailable('DATABASE_UNAVAILABLE', `The data directory ${dataDir} cannot be written to.`, { cause });
+      });
+    }
     const engine = openEngine({ dataDir, durability, growth, scheduler, ...options });
     if (isNew) await syncPath(dataDir);
     const db = engine.db(EMBEDDED_NAME);
@@ -377,6 +380,7 @@ async function openEmbedded(config: Config): Promise<Database> {
       },
       async listen(address, report) {
         try {
+          if (address.startsWith('unix:')) await makeDirectory(dirname(address.slice('unix:'.length)));
           return (await engine.listen(address, report)).uri;
         } catch (error) {
           if (!(error instanceof ListenError)) throw error;

@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeDirectory } from '../durable-files.js';
 import type { Database } from './database.js';
 import { findFullDisk } from './full-disk.js';
 
@@ -25,7 +26,7 @@ export async function markServing(db: Database, dataDir: string): Promise<Servin
   const dir = folderOf(dataDir);
   const own = join(dir, String(process.pid));
   try {
-    await mkdir(dir, { recursive: true, mode: 0o700 });
+    await makeDirectory(dir);
     await writeFile(own, '', MARK_FILE);
   } catch (error) {
     // A mark is a courtesy: with a full disk there is still much to read and to delete.

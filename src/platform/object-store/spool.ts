@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, rm } from 'node:fs/promises';
+import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { findFullDisk } from '../database/full-disk.js';
+import { makeDirectory } from '../durable-files.js';
 import { BlockSums, type StoredBytes } from './block-sums.js';
 import { OWNER, OWNER_PATTERN } from '../processes/owner.js';
 import { isLeft } from '../processes/work-folder.js';
@@ -66,7 +67,7 @@ export function openSpool(dir: string): Spool {
 const OWNED = new RegExp(`^(${OWNER_PATTERN})_`);
 
 async function writeFile(dir: string, path: string, body: Readable): Promise<StoredBytes> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await makeDirectory(dir);
   const file = await open(path, 'wx', 0o600);
   try {
     const sums = new BlockSums();
