@@ -143,6 +143,24 @@ describe('an address of a file', () => {
   });
 });
 
+it('calls that wait for the start of own code are no more at once than others', async () => {
+  await handling(`slow: () => new Promise((resolve) => setTimeout(resolve, 50, {}))`);
+  const dir = join(folder.path, owner.project.name);
+  const open = () => Promise.resolve({ dir, env: {}, memoryMb: 128, key: owner.secret });
+  const one = { handler: 'shop.mjs#slow', payload: '{}', timeoutMs: 10_000, depth: 0 };
+  for (const [isAwaited, most] of [
+    [false, 32],
+    [true, 64],
+  ] as const) {
+    test.app.ownCode.restart(owner.project._id.toHexString());
+    const calls = Array.from({ length: 100 }, () =>
+      test.app.ownCode.call(owner.project._id.toHexString(), open, { ...one, isAwaited }),
+    );
+    const settled = await Promise.allSettled(calls);
+    expect(settled.filter(({ status }) => status === 'fulfilled')).toHaveLength(most);
+  }
+});
+
 describe('what a handler may not answer', () => {
   it.each([
     ['a cookie', `{ headers: { 'set-cookie': 'bsvc_console=stolen' } }`],
@@ -161,6 +179,7 @@ describe('what a handler may not answer', () => {
     ['a status that is none', `{ status: 42 }`],
     ['an interim status', `{ status: 101 }`],
     ['a status in words', `{ status: 'ok' }`],
+    ['a status without a body and without an end', `{ status: 205 }`],
     ['too many headers', `{ headers: Object.fromEntries(Array.from({ length: 40 }, (_, at) => ['x-' + at, ''])) }`],
     ['a header that is too long', `{ headers: { 'x-a': 'a'.repeat(5000) } }`],
     ['too much', `{ body: 'x'.repeat(1024 * 1024 + 1) }`],

@@ -44,8 +44,9 @@ const RUNS_ELSEWHERE = /(java|ecma|j|live)script|css|wasm/i;
 function readReply(answer: unknown): AddressReply {
   const { status, headers, body, invalidJson } = (answer ?? {}) as Record<string, unknown>;
   if (typeof invalidJson === 'string') throw invalid('INVALID_JSON', invalidJson.slice(0, 200));
-  if (!Number.isInteger(status) || (status as number) < 200 || (status as number) > 599) {
-    throw new HandlerFailure('The status of an answer is 200 to 599.');
+  // 205 has neither a body nor, as it is sent, an end: its client would wait for more.
+  if (!Number.isInteger(status) || (status as number) < 200 || (status as number) > 599 || status === 205) {
+    throw new HandlerFailure('The status of an answer is 200 to 599, and not 205.');
   }
   if (!Array.isArray(headers) || headers.length > MAX_HEADERS) {
     throw new HandlerFailure(`An answer has at most ${MAX_HEADERS} headers.`);

@@ -162,9 +162,10 @@ class ProjectProcess {
 
   async call(open: () => Promise<OwnCodeSettings>, call: OwnCall): Promise<unknown> {
     const { handler, payload, credentials, timeoutMs, depth, isAwaited = false } = call;
+    const { socket, child } = await this.#start(open);
+    // Counted when it is sent: many may have waited for the start.
     const most = isAwaited ? MAX_CALLS : MAX_UNAWAITED;
     if (this.#waiting.size >= most) throw new OwnCodeBusy(`${most} calls of the project are under way.`);
-    const { socket, child } = await this.#start(open);
     const id = ++this.#calls;
     const more = `,"depth":${depth}${credentials ? `,"credentials":${JSON.stringify(credentials)}` : ''}`;
     return this.#await(id, timeoutMs, `There was no answer within ${timeoutMs} ms.`, () => {
