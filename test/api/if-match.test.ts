@@ -84,6 +84,51 @@ describe('the ETag of a document', () => {
   });
 });
 
+describe('a copy of a document', () => {
+  const read = (path: string, copies: string, key = owner.secret) =>
+    supertest(test.server).get(`/api/data/${path}`).set({ 'x-api-key': key, 'If-None-Match': copies });
+
+  it('is good as long as the document has not changed: 304 without a body', async () => {
+    const { id, tag } = await insert();
+    const named = [tag, `W/${tag}`, tag.replace(/"$/, '-gzip"'), `"another", ${tag}`, `, ${tag}`, '*'];
+    const queries = ['', '?fields=n,updatedAt', '?include_deleted=true'];
+    for (const query of queries) {
+      for (const copies of named) {
+        const { status, text, headers } = await read(`notes/${id}${query}`, copies);
+        const seen = { query, copies, status, text, tag: headers['etag'] as string };
+        expect(seen).toEqual({ query, copies, status: 304, text: '', tag });
+      }
+    }
+    for (const other of ['"another"', 'no tag', '']) await read(`notes/${id}`, other).expect(200);
+    nowMs += 5;
+    await send('patch', `/${id}`, { body: { n: 1 } });
+    await read(`notes/${id}`, tag).expect(200);
+    await send('delete', `/${id}`);
+    await read(`notes/${id}`, '*').expect(404);
+  });
+
+  it('is never said to be good where what is shown may change without the document', async () => {
+    await buildCollection(test.app, owner.project, {
+      name: 'orders',
+      fields: [
+        { name: 'note', type: 'Ref', ref: 'notes' },
+        { name: 'price', type: 'Number', read: '"staff" in user.roles' },
+      ],
+    });
+    const { id: note } = await insert();
+    const inserted = await supertest(test.server)
+      .post('/api/data/orders')
+      .set('x-api-key', owner.secret)
+      .send({ note, price: 1 })
+      .expect(201);
+    const { _id } = inserted.body as { _id: string };
+    const tag = inserted.get('ETag')!;
+    await read(`orders/${_id}`, tag).expect(304);
+    await read(`orders/${_id}?populate=note`, tag).expect(200);
+    await read(`orders/${_id}`, tag, owner.publishable).expect(200);
+  });
+});
+
 describe.each([
   ['PUT', 'put', '', { n: 1 }],
   ['PATCH', 'patch', '', { n: 1 }],

@@ -1,5 +1,5 @@
 import { clientSignal } from '../../http/requests/client-signal.js';
-import { encoded, envelope, flagParameter, parameter, route, type Route } from '../../http/routes/route.js';
+import { encoded, envelope, flagParameter, own, parameter, route, type Route } from '../../http/routes/route.js';
 import {
   literal,
   FLAG,
@@ -181,14 +181,22 @@ export const GET_DOCUMENT = route('GET /api/data/:collectionName/:id', {
   summary: 'Get one document',
   access: READS_DOCUMENTS,
   ownQuery: PRESENTATION,
-  answers: {
-    ...encoded(SHOWN_DOCUMENT, 'The document itself'),
-    headers: { ETag: 'Names this version of the document: its `updatedAt`, in quotes, where that is shown' },
-  },
+  headers: { 'if-none-match': parameter('`ETag` of a copy', TEXT) },
+  answers: [
+    {
+      ...encoded(SHOWN_DOCUMENT, 'The document itself'),
+      headers: { ETag: 'Names this version of the document: its `updatedAt`, in quotes, where that is shown' },
+    },
+    own(304, 'The copy is good'),
+  ],
   errors: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'], ...NO_ROOM },
   handle({ app, ctx, caller, params: { collectionName, id } }) {
-    const now = getDocumentNow(app, caller, collectionName, id, ctx.querystring);
-    return now ? withTagOfJson(now) : getDocument(app, caller, collectionName, id, ctx.querystring).then(withTagOfJson);
+    const { querystring } = ctx;
+    const copies = ctx.req.headers['if-none-match'];
+    const now = getDocumentNow(app, caller, collectionName, id, querystring, copies);
+    return now
+      ? withTagOfJson(now)
+      : getDocument(app, caller, collectionName, id, querystring, copies).then(withTagOfJson);
   },
 });
 

@@ -17,6 +17,8 @@ interface Reply {
 export interface WrittenReply {
   /** Returns header lines that come of what was written. Waits for nothing: all replies are written in one buffer. */
   write: (out: JsonWriter) => string;
+  /** True if the client has a copy of what was written, by its header lines: 304. */
+  isCopied?: ((lines: string) => boolean) | undefined;
 }
 
 /** A body without a fixed end. */
@@ -113,9 +115,19 @@ export function sendReply(
   if (!isText) return send(body);
   if (typeof body === 'string' && body.length > LARGE_CHARACTERS) return sendText(body, encoding);
   writer.clear(HEAD_BYTES);
-  if (typeof body !== 'string') headers.push(body.write(writer));
-  else if (encoding === 'latin1') writer.appendBytes(body);
-  else writer.append(body);
+  if (typeof body !== 'string') {
+    const lines = body.write(writer);
+    headers.push(lines);
+    if (body.isCopied?.(lines)) {
+      writeHead(ctx, 304, [...headers, NOT_KEPT]);
+      res.end();
+      return;
+    }
+  } else if (encoding === 'latin1') {
+    writer.appendBytes(body);
+  } else {
+    writer.append(body);
+  }
   const length = writer.place - HEAD_BYTES;
   if (length > LARGE_CHARACTERS) return sendText(writer.text(HEAD_BYTES), 'latin1');
   headers.push(JSON_HEADERS, contentLength(length));
@@ -128,7 +140,8 @@ export function sendReply(
 const contentLength = (bytes: number): string => `Content-Length: ${bytes}\r\n`;
 
 /** Replies depend on the API key, a header that shared caches ignore. */
-const JSON_HEADERS = 'Content-Type: application/json; charset=utf-8\r\nCache-Control: no-store\r\n';
+const NOT_KEPT = 'Cache-Control: no-store\r\n';
+const JSON_HEADERS = `Content-Type: application/json; charset=utf-8\r\n${NOT_KEPT}`;
 
 /** Room for a head in front of its body. */
 const HEAD_BYTES = 4 * 1024;

@@ -17,7 +17,8 @@ const COMPRESSED = /-{1,2}(?:gzip|br|zstd|deflate)"$/;
  */
 export function readEntityTags(header: string): string[] | null {
   const tags: string[] = [];
-  const list = header.trim();
+  // Empty elements say nothing, the first too (RFC 9110 5.6.1.2).
+  const list = header.replace(/^[\s,]+/, '').trimEnd();
   // Not from what is left over each time: that would be quadratic in the length of the header.
   for (let at = 0; at < list.length; at = BETWEEN.lastIndex) {
     ENTITY_TAG.lastIndex = at;

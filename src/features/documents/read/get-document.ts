@@ -24,6 +24,7 @@ import { encodeInParts, writeDocument } from '../reply/encode-document.js';
 import { readWithin, SMALL_REPLY_BYTES } from '../reply/reply-size.js';
 import type { EncodedReply } from '../reply/encoded-reply.js';
 import { encodeOne } from './stored-documents.js';
+import { copiedBy } from '../reply/with-tag.js';
 import { projectionOf } from '../reply/select-fields.js';
 import { redactRow, requireReadableNames } from '../reply/redact-fields.js';
 import { documentNotFound, requireDocumentId } from '../write/write-target.js';
@@ -38,6 +39,7 @@ export function getDocumentNow(
   collectionName: string,
   idText: string,
   rawQuery: string,
+  copies?: string,
 ): EncodedReply | undefined {
   const collection = peekCollection(app, caller.project._id, collectionName);
   if (!collection || rawQuery !== '' || !seesAll(collection, caller)) return undefined;
@@ -46,12 +48,15 @@ export function getDocumentNow(
   const document = { _id: requireDocumentId(idText), ...visibleDocuments() };
   const row = app.db.findPoint(documentsName(collection), access ? { $and: [access, document] } : document);
   if (row === null) throw documentNotFound();
-  return row && row.length <= SMALL_REPLY_BYTES ? { write: (out) => (writeDocument(out, row, true), '') } : undefined;
+  return row && row.length <= SMALL_REPLY_BYTES
+    ? { write: (out) => (writeDocument(out, row, true), ''), isCopied: copiedBy(copies) }
+    : undefined;
 }
 
 /**
  * The JSON of one document (rest-api.md 4.2). 503 BUSY for a large one when too many large replies are under way. 404
  * when there is none, when it is trashed and not asked for, and when it is another user's in a private collection.
+ * `copies` is the client's `If-None-Match`.
  */
 export async function getDocument(
   app: App,
@@ -59,6 +64,7 @@ export async function getDocument(
   collectionName: string,
   idText: string,
   rawQuery: string,
+  copies?: string,
 ): Promise<EncodedReply> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
   requireReader(collection, caller);
@@ -74,7 +80,11 @@ export async function getDocument(
   const plain = query.populate.length === 0;
   if (plain && found.length <= SMALL_REPLY_BYTES) {
     const row = redactRow(found, shown ? null : visibility);
-    return { write: (out) => (writeDocument(out, row, query.meta), '') };
+    // What is shown may change with the caller's rights alone, what is populated with other documents: no copy is good.
+    return {
+      write: (out) => (writeDocument(out, row, query.meta), ''),
+      isCopied: shown || !visibility ? copiedBy(copies) : undefined,
+    };
   }
   return readWithin(app.replies, tenantOfCaller(caller), async (size) => {
     const whole = found ?? (await findRow(app, wanted));

@@ -1,5 +1,6 @@
 import type { JsonWriter } from '../../../platform/database/bson-json.js';
 import { addHeaders } from '../../../http/replies/reply.js';
+import { evaluateConditions } from '../../../http/requests/conditions.js';
 import type { RouteContext } from '../../../http/routes/route.js';
 import { writeReply, type EncodedReply } from './encoded-reply.js';
 import type { PresentedDocument } from './present-document.js';
@@ -22,6 +23,16 @@ export function withTagOfJson(reply: EncodedReply): EncodedReply {
       writeReply(out, reply);
       return tagOf(out);
     },
+    isCopied: typeof reply === 'string' ? undefined : reply.isCopied,
+  };
+}
+
+/** Whether the `ETag` among header lines names one of the copies of an `If-None-Match`; undefined without that. */
+export function copiedBy(copies: string | undefined): ((lines: string) => boolean) | undefined {
+  if (copies === undefined) return undefined;
+  return (lines) => {
+    const etag = lines.slice('ETag: '.length, -'\r\n'.length);
+    return evaluateConditions({ 'if-none-match': copies }, { etag }) === 'not-modified';
   };
 }
 
