@@ -1,5 +1,7 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { request, type IncomingHttpHeaders } from 'node:http';
+import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
@@ -261,5 +263,41 @@ describe('a front end that is built anew', () => {
     expect((await ask(app, '/about')).status).toBe(404);
     renameSync(`${dist}-away`, dist);
     expect((await ask(app, '/about')).body.toString()).toBe('about');
+  });
+
+  it.each([
+    ['a folder', (path: string) => mkdirSync(path)],
+    ['a link', (path: string) => symlinkSync('../secret.txt', path)],
+    ['nothing', () => undefined],
+  ])('has no file where %s has taken its place', async (_what, place) => {
+    const path = join(dir.path, 'dist', 'photo-20261129.jpg');
+    rmSync(path);
+    place(path);
+    const { status, headers } = await ask(site, '/photo-20261129.jpg');
+    expect([status, headers.etag]).toEqual([404, undefined]);
+    rmSync(path, { recursive: true, force: true });
+    writeFileSync(path, 'photo');
+    writeFileSync(join(dir.path, 'dist', 'index.html'), PAGE);
+    await ask(site, '/');
+  });
+
+  it('cuts a reply off when its file becomes shorter: the next one is never taken for its rest', async () => {
+    const path = join(dir.path, 'dist', 'movie.mp4');
+    // More than the system keeps for a connection that nobody reads from.
+    truncateSync(path, 64 * 1024 * 1024);
+    const socket = connect(Number(new URL(site.url).port), '127.0.0.1');
+    const lines = (name: string): string => `GET ${name} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    socket.write(lines('/movie.mp4') + lines('/about'));
+    await once(socket, 'readable');
+    truncateSync(path, 1000);
+    let status = '';
+    const received = socket.on('error', () => undefined).setEncoding('latin1') as AsyncIterable<string>;
+    try {
+      for await (const text of received) status += text.match(/HTTP\/1\.1 \d+/g)?.join(' ') ?? '';
+    } catch {
+      // Reset, as it is to be.
+    }
+    expect(status).toBe('HTTP/1.1 200');
+    writeFileSync(path, MOVIE);
   });
 });

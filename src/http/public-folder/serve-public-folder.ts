@@ -101,7 +101,7 @@ function isNavigation(ctx: Context): boolean {
   return mode === '' ? isOpenedByBrowser(ctx) : mode === 'navigate';
 }
 
-/** Answers with the file as it is now; false where it has gone. `note` receives its modification time. */
+/** Answers with the file as it is now; false where it has gone, or is written at this moment. `note` receives its modification time. */
 async function sendFile(
   ctx: Context,
   file: PublicFile,
@@ -116,7 +116,9 @@ async function sendFile(
   if (!handle) return false;
   let isKept = false;
   try {
-    const { size, mtime, mtimeMs } = await handle.stat();
+    const found = await handle.stat();
+    if (!found.isFile()) return false;
+    const { size, mtime, mtimeMs } = found;
     note(mtimeMs);
     // Of what is not compressed: conditions compare tags without such an ending.
     const name = `"${size.toString(36)}-${Math.floor(mtimeMs).toString(36)}"`;
@@ -132,24 +134,31 @@ async function sendFile(
         headers: { 'Content-Range': `bytes */${size}` },
       });
     }
+    const isCopied = condition === 'not-modified' || range === 'unsatisfiable';
+    const { start, end } = isCopied || !range ? { start: 0, end: size - 1 } : range;
+    const length = end - start + 1;
+    const isRead = !isCopied && ctx.method !== 'HEAD';
+    const bytes = isRead && length <= SMALL_BYTES ? await readPart(handle, start, length) : null;
+    if (bytes && bytes.length < length) return false;
     ctx.set({ ...HEADERS, ETag: etag, 'Last-Modified': mtime.toUTCString() });
     ctx.set('Cache-Control', file.isHashed && status === 200 ? FOR_EVER : 'no-cache');
-    if (condition === 'not-modified' || range === 'unsatisfiable') {
+    if (isCopied) {
       ctx.status = 304;
       return true;
     }
-    const { start, end } = range ?? { start: 0, end: size - 1 };
-    const length = end - start + 1;
     ctx.status = range ? 206 : status;
     if (range) ctx.set('Content-Range', `bytes ${start}-${end}/${size}`);
     ctx.type = file.extension;
     if (ctx.type === '') ctx.set('Content-Type', UNKNOWN_TYPE);
     if (encoding) ctx.set('Content-Encoding', encoding);
-    if (ctx.method !== 'HEAD' && length > SMALL_BYTES) {
+    if (bytes) {
+      ctx.body = bytes;
+    } else if (isRead) {
       isKept = true;
-      ctx.body = handle.createReadStream({ start, end });
-    } else if (ctx.method !== 'HEAD') {
-      ctx.body = await readPart(handle, start, length);
+      const stream = handle.createReadStream({ start, end });
+      // Of a file that has become shorter: what the connection sends next would be taken for the rest.
+      stream.once('end', () => stream.bytesRead < length && ctx.res.destroy());
+      ctx.body = stream;
     }
     ctx.length = length;
     return true;
