@@ -101,7 +101,10 @@ function isNavigation(ctx: Context): boolean {
   return mode === '' ? isOpenedByBrowser(ctx) : mode === 'navigate';
 }
 
-/** Answers with the file as it is now; false where it has gone, or is written at this moment. `note` receives its modification time. */
+/**
+ * Answers with the file as it is now; false where it has gone, or is written at this moment. `note` receives its
+ * modification time.
+ */
 async function sendFile(
   ctx: Context,
   file: PublicFile,
