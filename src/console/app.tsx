@@ -2,15 +2,15 @@ import { useEffect } from 'preact/hooks';
 import { call, passwordAgain, Refusal, signInAgain, trouble } from './api.js';
 import { pathTo } from './api-paths.js';
 import { Header, Menu } from './frame/frame.js';
-import { Palette } from './frame/palette.js';
-import { screenAt } from './frame/screens.js';
-import { useKeys } from './frame/use-keys.js';
-import { Dialog, Notes, showError } from './parts/basics.js';
+import { Palette, isFinding } from './frame/palette.js';
+import { screenAt, linkToScreen, SCREENS } from './frame/screens.js';
+import { Dialog, Notes, showError, say } from './parts/basics.js';
 import { PasswordAgain } from './parts/confirm.js';
-import { place } from './routes.js';
+import { place, goTo } from './routes.js';
 import { SignIn, signInByLink, takeLink } from './screens/sign-in.js';
-import { loadProjects, me, recallMe, setMe } from './session.js';
+import { loadProjects, me, recallMe, setMe, menuProject } from './session.js';
 import { isStale, watchServer, watchVersion } from './outdated-page.js';
+import { isTyping } from './parts/table.js';
 
 /** Begins before anything is drawn: the form, or a screen and its requests, wait for no answer. */
 export function startConsole(): void {
@@ -101,4 +101,35 @@ function Page() {
 function skip(event: Event): void {
   event.preventDefault();
   document.getElementById('main')?.focus();
+}
+
+/** Ctrl-K finds, `/` goes to the search of a screen, `g` and a letter to another screen, `?` names the keys. */
+function useKeys(): void {
+  useEffect(() => {
+    let going = false;
+    const press = (event: KeyboardEvent): void => {
+      if ((event.ctrlKey || event.metaKey) && event.key === 'k' && !document.querySelector('dialog[open]')) {
+        event.preventDefault();
+        isFinding.value = true;
+        return;
+      }
+      if (isTyping(event) || document.querySelector('dialog[open]')) return;
+      if (going) {
+        going = false;
+        const shown = menuProject.value?.id;
+        const screen = SCREENS.find(({ key }) => key === event.key);
+        if (screen && (!screen.ofProject || shown)) goTo(linkToScreen(screen, shown ?? ''));
+      } else if (event.key === 'g') {
+        going = true;
+      } else if (event.key === '/') {
+        event.preventDefault();
+        document.querySelector<HTMLElement>('main [data-search]')?.focus();
+      } else if (event.key === '?') {
+        const screens = SCREENS.map(({ key, name }) => `${key} ${name}`).join(', ');
+        say(`Ctrl K finds anything · / search · j k rows · Enter opens · g and ${screens}`);
+      }
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
 }

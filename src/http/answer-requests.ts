@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa';
 import type { Logger } from '../platform/observe/logger.js';
-import { leaveBody } from './requests/leave-body.js';
+import { leaveBody } from './requests/counted-request.js';
 import { sendReply, type CountHeld, type TenantOf } from './replies/reply.js';
 import { writeError } from './replies/write-errors.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findJsonMistake } from '../../src/http/requests/find-json-mistake.js';
+import { findJsonMistake } from '../../src/http/requests/read-body.js';
 
 describe('where a text stops being JSON', () => {
   it.each([

@@ -25,7 +25,7 @@ import { IF_MATCH, readIfMatch } from './write/if-match.js';
 import { insertDocument } from './write/insert-document.js';
 import { recoverDocument, deleteDocument, trashDocument } from './write/change-state.js';
 import { updateDocument } from './write/update-document.js';
-import { WRITES_AND_SHOWS, WRITES_DOCUMENTS } from './write/write-access.js';
+import { WRITES_AND_SHOWS, WRITES_DOCUMENTS } from './write/write-target.js';
 import { requireWriteTarget } from './write/write-target.js';
 
 type JsonObject = Record<string, unknown>;

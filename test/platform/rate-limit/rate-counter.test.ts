@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { openLogger } from '../../../src/platform/observe/logger.js';
-import { openFallbackCounter } from '../../../src/platform/rate-limit/fallback-counter.js';
+import { openFallbackCounter } from '../../../src/platform/rate-limit/open-limits.js';
 import { openMemoryCounter, type Grant, type RateCounter } from '../../../src/platform/rate-limit/memory-counter.js';
 import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
 import { eventually } from '../../helpers/eventually.js';

@@ -4,11 +4,15 @@ import { invalid, missing, type AppError } from '../../../errors.js';
 import type { Exists } from '../../../platform/database/database.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { requireWriter, type Referrer, type Writer } from '../../access/access-rules.js';
-import type { Caller } from '../../access/caller.js';
+import { type Caller, actorOf, tenantOfCaller } from '../../access/caller.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { peekCollection, requireCollection } from '../../collections/collection-store.js';
 import { hookedCaller, type HookedCaller } from '../../hooks/before-calls.js';
 import type { StoredDocument } from '../store/document.js';
+import { actingAs } from '../../../platform/actor.js';
+import type { Access, RouteContext } from '../../../http/routes/route.js';
+import { WRITES_DOCUMENTS_DESCRIPTION } from '../../access/describe-access.js';
+import { callerOf, authenticateKey } from '../../access/require-key.js';
 
 /** The place of a write and its writer. */
 export interface WriteTarget {
@@ -89,4 +93,36 @@ export async function readWritten(app: App, place: WriteTarget, id: ObjectId): P
 
 export function documentNotFound(): AppError {
   return missing('DOCUMENT_NOT_FOUND', 'There is no document with this id in the collection');
+}
+
+interface ToTarget {
+  /** On behalf of the end user, else of the key. */
+  app: App;
+  target: WriteTarget;
+}
+
+/** The rule of writers for the collection that the path names (rest-api.md 5); 404 when there is none. */
+export const WRITES_DOCUMENTS: Access<ToTarget> = {
+  ...WRITES_DOCUMENTS_DESCRIPTION,
+  admit: authenticateKey,
+  give: giveTarget,
+};
+
+/** The same for a write that answers the document: it asks for room before the write, never after it. */
+export const WRITES_AND_SHOWS: Access<ToTarget> = {
+  ...WRITES_DOCUMENTS,
+  give(app, ctx) {
+    const given = giveTarget(app, ctx);
+    const room = (to: ToTarget): ToTarget | Promise<ToTarget> =>
+      app.replies.room(tenantOfCaller(callerOf(ctx)))?.then(() => to) ?? to;
+    return given instanceof Promise ? given.then(room) : room(given);
+  },
+};
+
+function giveTarget(app: App, ctx: RouteContext): ToTarget | Promise<ToTarget> {
+  const caller = callerOf(ctx);
+  const target = requireWriteTarget(app, caller, ctx.params.collectionName!);
+  const acting = actingAs(app, actorOf(caller));
+  if (target instanceof Promise) return target.then((opened) => ({ app: acting, target: opened }));
+  return { app: acting, target };
 }
