@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa';
 import type { Logger } from '../platform/observe/logger.js';
 import { leaveBody } from './requests/counted-request.js';
+import { detachBody } from './requests/read-bytes.js';
 import { sendReply, type CountHeld, type TenantOf } from './replies/reply.js';
 import { writeError } from './replies/write-errors.js';
 
@@ -24,6 +25,7 @@ interface Steps {
  */
 export function answerRequests({ prepare, observe, log, countHeld, tenantOf }: Steps): Middleware {
   const finish = (ctx: Context): void => {
+    detachBody(ctx);
     if (!ctx.req.complete) leaveBody(ctx);
     sendReply(ctx, countHeld, tenantOf);
   };

@@ -6,7 +6,7 @@ import { observeTurns, turn, waitingForTurns } from '../../scheduler.js';
 import { clientSignal } from '../requests/client-signal.js';
 import { countValues } from '../requests/count-values.js';
 import { parseJson, requireFewValues, type BodyLimit } from '../requests/read-body.js';
-import { declaredLength, JSON_TYPES, readBytes } from '../requests/read-bytes.js';
+import { declaredLength, explainUnread, JSON_TYPES, readBytes } from '../requests/read-bytes.js';
 import { tenantOf } from './tenants.js';
 import { type LoadRejection, openStage, rejectionReport } from './rejections.js';
 import { estimateBody, estimateMemory, estimateQuery, estimateScan, TurnRatios } from './weights.js';
@@ -92,47 +92,59 @@ export class Admission {
    * is cut short.
    */
   read(ctx: Context, limit: number, malformed: string): Promise<Buffer> {
-    return this.#read(ctx, limit, malformed, Boolean(ctx.is(JSON_TYPES)));
+    return this.#read(ctx, limit, Boolean(ctx.is(JSON_TYPES))).catch((error: unknown) => {
+      throw explainUnread(error, limit, malformed);
+    });
   }
 
-  async #read(ctx: Context, limit: number, malformed: string, isJson: boolean): Promise<Buffer> {
+  #read(ctx: Context, limit: number, isJson: boolean): Promise<Buffer> {
     const permits = permitsOf(ctx);
-    const declared = ctx.req.headers['content-encoding'] === undefined ? declaredLength(ctx.req) : null;
-    const expected = Math.min(declared ?? limit, limit);
+    const length = ctx.req.headers['content-encoding'] === undefined ? declaredLength(ctx.req) : null;
+    const expected = Math.min(length ?? limit, limit);
+    const ms = ARRIVAL_MS + Math.ceil(expected / ARRIVAL_BYTES_PER_SECOND) * 1000;
+    const askRoom = (): Promise<void> | null => permits.hold(this.bytes, expected);
+    const begin = (): Promise<Buffer> => readBytes(ctx, { limit, length, ms, isJson });
     const place = permits.hold(this.arriving, 1);
-    if (place) await place;
-    const room = permits.hold(this.bytes, expected);
-    if (room) await room;
-    const bytes = await readBytes(ctx, {
-      limit,
-      ms: ARRIVAL_MS + (expected / ARRIVAL_BYTES_PER_SECOND) * 1000,
-      malformed,
-      isJson,
+    const room = place ? place.then(askRoom) : askRoom();
+    return (room ? room.then(begin) : begin()).then((body) => {
+      permits.giveBack(this.arriving);
+      const started = permits.hold(this.inFlight, 1);
+      return started ? started.then(() => body) : body;
     });
-    permits.giveBack(this.arriving);
-    const started = permits.hold(this.inFlight, 1);
-    if (started) await started;
-    return bytes;
   }
 
   /** Reads a JSON body, and waits for a turn that has time for all the work on it; `kind` names it in metrics. */
-  async readJson(ctx: Context, limit: BodyLimit, kind: string): Promise<unknown> {
-    const bytes = await this.#read(ctx, limit.bytes, 'INVALID_JSON', true);
-    const tenant = tenantOf(ctx);
-    const scan = turn(estimateScan(bytes.length), tenant);
-    if (scan) await scan;
-    const values = countValues(bytes);
+  readJson(ctx: Context, limit: BodyLimit, kind: string): Promise<unknown> {
+    return this.#read(ctx, limit.bytes, true).then(
+      (body) => {
+        const scan = turn(estimateScan(body.length), tenantOf(ctx));
+        const waits = scan
+          ? scan.then(() => this.#takeTurn(ctx, body, limit, kind))
+          : this.#takeTurn(ctx, body, limit, kind);
+        return waits ? waits.then(() => parseJson(body)) : parseJson(body);
+      },
+      (error: unknown) => {
+        throw explainUnread(error, limit.bytes, 'INVALID_JSON');
+      },
+    );
+  }
+
+  /** Counts the work on a body, and waits for its room and its turn. A promise only when it takes time. */
+  #takeTurn(ctx: Context, body: Buffer, limit: BodyLimit, kind: string): Promise<void> | null {
+    const values = countValues(body);
     requireFewValues(values, limit);
-    const memory = estimateMemory(bytes.length, values);
+    const memory = estimateMemory(body.length, values);
     if (memory > LARGE_WORK_BYTES) collectSooner();
-    if (memory > SMALL_WORK_BYTES) await permitsOf(ctx).hold(this.work, memory);
-    const ms = estimateBody(bytes.length, values) + estimateQuery(ctx.querystring.length);
-    const pause = turn(ms, tenant, kind);
-    if (pause) {
-      await pause;
-      if (ctx.res.destroyed) throw abandoned();
-    }
-    return parseJson(bytes);
+    const room = memory > SMALL_WORK_BYTES ? permitsOf(ctx).hold(this.work, memory) : null;
+    const ms = estimateBody(body.length, values) + estimateQuery(ctx.querystring.length);
+    const begin = (): Promise<void> | null => {
+      const pause = turn(ms, tenantOf(ctx), kind);
+      if (!pause) return null;
+      return pause.then(() => {
+        if (ctx.res.destroyed) throw abandoned();
+      });
+    };
+    return room ? room.then(() => begin() ?? undefined) : begin();
   }
 }
 

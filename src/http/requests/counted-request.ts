@@ -13,6 +13,24 @@ const PIECES_PER_SECOND = 25;
 const MAX_DROPPED_BYTES = 64 * 1024;
 const MAX_DROPPED_PIECES = 200;
 
+interface WholeBody {
+  parts: Buffer[];
+  resolve: (body: Buffer) => void;
+  reject: (error: Error) => void;
+  ms: number;
+  late: () => Error;
+  timer: NodeJS.Timeout | undefined;
+}
+
+/** Requests whose body was asked for in this turn of the event loop: most have it when it ends, and need no timer. */
+let asked: CountedRequest[] = [];
+
+function setTimers(): void {
+  const waiting = asked;
+  asked = [];
+  for (const request of waiting) request.setTimer();
+}
+
 /**
  * A request that counts the pieces of its body for every reader (decision 50), and stops reading when there are too
  * many. Closures for each request would cost more than the two counters.
@@ -28,12 +46,16 @@ export class CountedRequest extends IncomingMessage {
   private mostBytes = Infinity;
   /** When the body began to come in pieces. */
   private since = 0;
+  /** Who waits for the whole body, which then does not enter the stream. */
+  private whole: WholeBody | null = null;
 
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
     if (chunk === null) {
       // After the last words all that the client had to send has come in: nothing is lost by closing now.
       if (this.isCut && this.socket.writableEnded) this.socket.destroySoon();
-      return super.push(null);
+      const goesOn = super.push(null);
+      this.endWhole(null);
+      return goesOn;
     }
     if (this.isCut) return false;
     this.bytes += chunk.length;
@@ -43,20 +65,33 @@ export class CountedRequest extends IncomingMessage {
       this.cut();
       return false;
     }
-    return super.push(chunk, encoding);
+    if (!this.whole) return super.push(chunk, encoding);
+    this.whole.parts.push(chunk);
+    return true;
+  }
+
+  /**
+   * The body, once all of it is there, without the cost of a stream; null when some of it has come already. `late`: the
+   * error when that takes longer than `ms`.
+   */
+  takeWhole(ms: number, late: () => Error): Promise<Buffer> | null {
+    if (this.pieces > 0 || this.complete || this.destroyed) return null;
+    this.beginSending();
+    if (asked.push(this) === 1) setImmediate(setTimers);
+    return new Promise((resolve, reject) => {
+      this.whole = { parts: [], resolve, reject, ms, late, timer: undefined };
+    });
   }
 
   override _read(size: number): void {
     if (this.isCut) return;
-    if (this.continues) {
-      this.continues.writeContinue();
-      this.continues = null;
-    }
+    this.beginSending();
     super._read(size);
   }
 
   /** The connection of a body that was cut stays open until the client has read why. */
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    if (this.whole) this.endWhole(error ?? new Error('the connection has ended'));
     if (!this.isCut) {
       super._destroy(error, done);
       return;
@@ -69,6 +104,7 @@ export class CountedRequest extends IncomingMessage {
   leave(): boolean {
     this.mostPieces = this.pieces + MAX_DROPPED_PIECES;
     this.mostBytes = this.bytes + MAX_DROPPED_BYTES;
+    this.endWhole(new Error('the request was answered'));
     const waits = this.continues !== null;
     this.continues = null;
     return !waits;
@@ -82,6 +118,25 @@ export class CountedRequest extends IncomingMessage {
   /** Ends the request; nothing more of its body is read. */
   protected cut(): void {
     this.destroy();
+  }
+
+  /** Lets the time for a body that is still awaited begin. */
+  setTimer(): void {
+    if (this.whole) this.whole.timer = setTimeout(() => this.endWhole(this.whole!.late()), this.whole.ms);
+  }
+
+  private beginSending(): void {
+    this.continues?.writeContinue();
+    this.continues = null;
+  }
+
+  private endWhole(error: Error | null): void {
+    if (!this.whole) return;
+    const { parts, resolve, reject, timer } = this.whole;
+    this.whole = null;
+    if (timer) clearTimeout(timer);
+    if (error) reject(error);
+    else resolve(parts.length === 1 ? parts[0]! : Buffer.concat(parts));
   }
 
   private isTooMuch(): boolean {

@@ -16,7 +16,7 @@ export interface BodyLimit {
 
 /** 400 INVALID_BODY for a body that says it is something else than JSON. */
 export function requireJsonType(ctx: Context): void {
-  if (ctx.is(JSON_TYPES)) return;
+  if (ctx.req.headers['content-type'] === 'application/json' || ctx.is(JSON_TYPES)) return;
   throw invalid('INVALID_BODY', 'Send the body as JSON with the header Content-Type: application/json');
 }
 

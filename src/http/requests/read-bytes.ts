@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import rawBody from 'raw-body';
-import { invalid, timedOut, tooLarge } from '../../errors.js';
+import { AppError, invalid, timedOut, tooLarge } from '../../errors.js';
 import { orTimeout } from '../../platform/time/with-timeout.js';
+import { CountedRequest } from './counted-request.js';
 
 /** The content types that count as JSON. */
 export const JSON_TYPES = ['json', '+json'];
@@ -16,20 +17,21 @@ export function declaredLength({ headers }: IncomingMessage): number | null {
 interface ReadOptions {
   /** The most bytes, unpacked: 413 BODY_TOO_LARGE for more. */
   limit: number;
+  /** What it announces of itself; null when it comes in chunks or packed. */
+  length: number | null;
   /** The time for all of them: 408 REQUEST_TIMEOUT after it. */
   ms: number;
-  /** The code of the 400 for a body that is cut short or not packed as it says. */
-  malformed: string;
   /** Unpacked by its Content-Encoding; a body of another type is taken as it came. */
   isJson: boolean;
 }
 
-/** The whole body. */
-export function readBytes(ctx: Context, { limit, ms, malformed, isJson }: ReadOptions): Promise<Buffer> {
-  const reading = isJson ? readText(ctx, limit) : readRaw(ctx, limit);
-  return orTimeout(reading, ms, () => tooSlow(ms)).catch((error: unknown) => {
-    throw explain(error, limit, malformed);
-  });
+/** The whole body. What it fails with is for `explainUnread`. */
+export function readBytes(ctx: Context, { limit, length, ms, isJson }: ReadOptions): Promise<Buffer> {
+  const { req } = ctx;
+  const late = (): Error => tooSlow(ms);
+  const isPlain = length !== null && length <= limit && req instanceof CountedRequest;
+  const whole = isPlain ? req.takeWhole(ms, late) : null;
+  return whole ?? orTimeout(isJson ? readText(ctx, limit) : readRaw(ctx, limit), ms, late);
 }
 
 function readRaw(ctx: Context, limit: number): Promise<Buffer> {
@@ -51,7 +53,7 @@ async function readText(ctx: Context, limit: number): Promise<Buffer> {
 export function detachBody(ctx: Context): unknown {
   const request = ctx.request as { body?: unknown };
   const { body } = request;
-  request.body = undefined;
+  if (body !== undefined) request.body = undefined;
   return body;
 }
 
@@ -60,7 +62,10 @@ const nothingMore = (): Promise<void> => Promise.resolve();
 /** One for each limit that routes have. */
 const readers = new Map<number, Middleware>();
 
-/** Loaded with the first body: with all that it brings it is a sixth of the server's start and memory. */
+/**
+ * Loaded with the first body that comes packed or in chunks: with all that it brings it is a sixth of the server's
+ * start and memory.
+ */
 async function openReader(limit: number): Promise<Middleware> {
   const { HttpMethodEnum, koaBody } = await import('koa-body');
   const reader = koaBody({
@@ -77,10 +82,12 @@ async function openReader(limit: number): Promise<Middleware> {
   return reader;
 }
 
-function explain(error: unknown, limit: number, malformed: string): unknown {
-  const { status, code } = error as { status?: number; code?: string };
-  if (code === 'REQUEST_TIMEOUT') return error;
-  if (status === 413) return tooLarge('BODY_TOO_LARGE', `The body is larger than ${limit} bytes`);
+/** What a body that was not read is to its client; `malformed`: the code where it is cut short or packed badly. */
+export function explainUnread(error: unknown, limit: number, malformed: string): unknown {
+  if (error instanceof AppError) return error;
+  if ((error as { status?: number }).status === 413) {
+    return tooLarge('BODY_TOO_LARGE', `The body is larger than ${limit} bytes`);
+  }
   // Everything else that reading can throw is the client's doing: bad gzip, an unknown encoding, a body cut short.
   return invalid(malformed, 'The body was cut short, or is not packed as its Content-Encoding says', { cause: error });
 }

@@ -6,7 +6,7 @@ import { compileCheck } from '../../platform/schema/check-schema.js';
 import type { Schema } from '../../platform/schema/schema.js';
 import { admission } from '../admission/admission.js';
 import { requireJsonType, requireObjectBody } from '../requests/read-body.js';
-import { declaredLength, detachBody } from '../requests/read-bytes.js';
+import { declaredLength } from '../requests/read-bytes.js';
 import { bodyLimit } from './body-sizes.js';
 import { readFlagParameter, readTextParameter, readWholeParameter } from './read-parameter.js';
 import { replyEncoded, replyJson, type LargeReply, type StreamReply, type WrittenReply } from '../replies/reply.js';
@@ -48,7 +48,7 @@ export function answerRoute(app: App, route: Route): Middleware {
     : run;
   const answer = (ctx: RouteContext): Promise<unknown> | null => {
     const taking = take(ctx);
-    return taking ? taking.then(() => around(ctx)).finally(() => detachBody(ctx)) : around(ctx);
+    return taking ? taking.then(() => around(ctx)) : around(ctx);
   };
   return (context) => {
     const ctx = context as RouteContext;
