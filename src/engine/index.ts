@@ -19,6 +19,7 @@ import {
   type Transaction,
   type Transform,
   transformInProcess,
+  transformTogether,
 } from './transports/in-process/transform.js';
 import { listen, ListenError, type Listener } from './transports/wire/listen.js';
 import { ReaderPool } from './readers/reader-pool.js';
@@ -108,8 +109,10 @@ export interface Engine {
    * (the driver's error) leaves none. 257 when they take more than 10,000 index entries.
    */
   insertTogether(namespace: { db: string; collection: string }, documents: readonly object[]): Promise<void>;
-  /** Changes documents of one database in one transaction, each as its `run` decides from what is stored then. */
-  transform(db: string, turns: readonly AppTurn[]): Promise<AppModified[]>;
+  /** Changes a document as its `run` decides from what is stored then. */
+  transform(db: string, turn: AppTurn): Promise<AppModified>;
+  /** The same for documents of one database in one transaction, in their order: all or none. */
+  transformTogether(db: string, turns: readonly AppTurn[]): Promise<AppModified[]>;
   /**
    * Runs `run` in one transaction of a database and answers what it gives; what it throws is thrown, and nothing is
    * stored then. It is synchronous and without effects of its own, as it may run several times.
@@ -237,7 +240,8 @@ export function openEngine(options: EngineOptions): Engine {
     expire: (now) => expireDocuments(storage, now),
     insertTogether: (namespace, documents) =>
       insertTogether(core, namespace, documents as Record<string, unknown>[], { ignoreUndefined }),
-    transform: (name, turns) => transformInProcess(core, name, turns),
+    transform: (name, turn) => transformInProcess(core, name, turn),
+    transformTogether: (name, turns) => transformTogether(core, name, turns),
     transaction: (name, run) => transactInProcess(core, name, run),
     changeLogs: (name) => openChangeLogs(storage, name),
     db: (name) => openDataDb(core, name, { ignoreUndefined }),

@@ -9,21 +9,28 @@ interface Replacement {
   element: Buffer | undefined;
 }
 
+/** Top-level fields whose values are not the very same. */
+export function changedNames(before: Doc, after: Doc): Set<string> {
+  const names = new Set<string>();
+  for (const name of Object.keys(before)) if (before[name] !== after[name]) names.add(name);
+  for (const name of Object.keys(after)) if (!Object.hasOwn(before, name)) names.add(name);
+  return names;
+}
+
 /**
- * The stored document `bytes` with some top-level fields changed: `before` holds them as they were decoded, `after` as
- * they are now. A value that is the very same in both keeps its bytes, a new field comes last, and everything else is
- * copied as it is. Throws BsonValueError for a value that has no BSON form.
+ * The stored document `bytes` with the `touched` top-level fields as `after` has them: a new field comes last, one that
+ * is not there any more is left out, and everything else is copied as it is. Throws BsonValueError for a value that has
+ * no BSON form.
  */
-export function spliceDocument(bytes: Buffer, before: Doc, after: Doc): Buffer {
+export function spliceDocument(bytes: Buffer, after: Doc, touched: ReadonlySet<string>): Buffer {
   const changed: Doc = {};
-  for (const name of Object.keys(after)) {
-    if (!Object.hasOwn(before, name) || before[name] !== after[name]) setField(changed, name, after[name]);
+  const gone: Replacement[] = [];
+  for (const name of touched) {
+    if (Object.hasOwn(after, name)) setField(changed, name, after[name]);
+    else gone.push({ name: Buffer.from(name), element: undefined });
   }
   const fresh = encodeDocument(changed);
-  const replacements = readElements(fresh);
-  for (const name of Object.keys(before)) {
-    if (!Object.hasOwn(after, name)) replacements.push({ name: Buffer.from(name), element: undefined });
-  }
+  const replacements = [...readElements(fresh), ...gone];
   const find = finderOf(replacements);
   const result = Buffer.allocUnsafe(bytes.length + fresh.length);
   let written = 4;

@@ -1,7 +1,7 @@
 import { actingAs } from '../../platform/actor.js';
 import type { App } from '../../app.js';
 import type { Access, RouteContext } from '../../http/routes/route.js';
-import type { Project } from '../projects/project.js';
+import type { ApiKey, Project } from '../projects/project.js';
 import { actorOf, type Caller } from './caller.js';
 import {
   ANY_KEY_DESCRIPTION,
@@ -20,10 +20,21 @@ export interface ByKey {
   project: Project;
 }
 
+/** Those of keys, which are the same objects for all requests that share a copy of them. */
+const acting = new WeakMap<ApiKey, { of: App; app: App }>();
+
+/** The same dependencies on behalf of a caller. */
+export function onBehalfOf(app: App, caller: Caller): App {
+  if (caller.bearer.state === 'user') return actingAs(app, actorOf(caller));
+  let known = acting.get(caller.key);
+  if (known?.of !== app) acting.set(caller.key, (known = { of: app, app: actingAs(app, actorOf(caller)) }));
+  return known.app;
+}
+
 /** The caller and its project, as a guard has settled them. */
 export function giveCaller(app: App, ctx: RouteContext): ByKey {
   const caller = callerOf(ctx);
-  return { app: actingAs(app, actorOf(caller)), caller, project: caller.project };
+  return { app: onBehalfOf(app, caller), caller, project: caller.project };
 }
 
 /** Any valid key of the project. */

@@ -1,5 +1,6 @@
 import type { Document, ObjectId } from 'bson';
 import type { App } from '../../app.js';
+import { hexOf } from '../../platform/hex-of.js';
 import type { Collection } from '../collections/collection.js';
 
 /** Where the log of a collection's changes is at a moment. */
@@ -158,5 +159,5 @@ export function notifyFollowers(app: Pick<App, 'hints'>, { _id }: { _id: ObjectI
 
 /** The hint that a collection has changed. */
 export function hintOf(collectionId: ObjectId): string {
-  return `changes:${collectionId.toHexString()}`;
+  return `changes:${hexOf(collectionId)}`;
 }

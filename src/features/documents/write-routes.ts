@@ -79,11 +79,11 @@ const changeDocument = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
       headers: ETAG,
     },
     errors: UPDATE_ERRORS,
-    async handle({ app, ctx, target, params, body }) {
+    handle({ app, ctx, target, params, body }) {
       const expected = readIfMatch(sentHeader(ctx, 'if-match'));
       const options = { expected, takesOperators: true, idempotencyKey: readIdempotencyKey(ctx) };
-      const data = withTag(ctx, await updateDocument(app, target, params.id, body, options));
-      return { message: 'Updated' as const, data };
+      const updating = updateDocument(app, target, params.id, body, options);
+      return updating.then((data) => ({ message: 'Updated' as const, data: withTag(ctx, data) }));
     },
   });
 
@@ -114,8 +114,9 @@ export const INSERT_DOCUMENT = route('POST /api/data/:collectionName', {
   example: { title: 'Hello', views: 0 },
   answers: { ...plain(DOCUMENT, 'The stored document itself', 201), headers: ETAG },
   errors: { ...INSERT_ERRORS, 404: ['DOCUMENT_NOT_FOUND'], 413: ['DOCUMENT_TOO_LARGE'], ...NO_ROOM },
-  async handle({ app, ctx, target, body }) {
-    return withTag(ctx, await insertDocument(app, target, body, readIdempotencyKey(ctx)));
+  handle({ app, ctx, target, body }) {
+    const inserting = insertDocument(app, target, body, readIdempotencyKey(ctx));
+    return inserting.then((document) => withTag(ctx, document));
   },
 });
 

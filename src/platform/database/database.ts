@@ -334,8 +334,6 @@ export async function hasStore(dataDir: string): Promise<boolean> {
   );
 }
 
-const onlyOne = ([written]: AppModified[]): AppModified => written!;
-
 async function openEmbedded(config: Config): Promise<Database> {
   const { openEngine, lookAfterKill, ListenError, DATA_FILE } = await import('../../engine/index.js');
   try {
@@ -360,8 +358,8 @@ async function openEmbedded(config: Config): Promise<Database> {
       warnings: [],
       confirmedReads: {},
       collection: (name) => db.collection(name),
-      transform: (name, id, run) => engine.transform(EMBEDDED_NAME, [{ collection: name, id, run }]).then(onlyOne),
-      transformTogether: (turns) => engine.transform(EMBEDDED_NAME, turns),
+      transform: (name, id, run) => engine.transform(EMBEDDED_NAME, { collection: name, id, run }),
+      transformTogether: (turns) => engine.transformTogether(EMBEDDED_NAME, turns),
       transaction: (run) => engine.transaction(EMBEDDED_NAME, run),
       changeLogs: engine.changeLogs(EMBEDDED_NAME),
       createIndexes: async (name, indexes) => void (await db.collection(name).createIndexes(indexes)),

@@ -1,7 +1,7 @@
 import { decodeDocument } from '../../codec/decode.js';
 import type { Doc } from '../../codec/document.js';
 import { encodeDocument } from '../../codec/encode.js';
-import { spliceDocument } from '../../codec/splice.js';
+import { changedNames, spliceDocument } from '../../codec/splice.js';
 import { ObjectId } from '../../codec/bson.js';
 import { EngineError, immutableField } from '../../errors.js';
 import { idCondition } from '../../planner/remembered-plan.js';
@@ -231,7 +231,10 @@ function apply(storage: Storage, collection: CollectionEntry, before: Buffer, mo
   const arrayIndex = update.positional ? query.filter.match(doc)?.arrayIndex : undefined;
   const updated = update.apply(doc, { arrayIndex, inserting: false, now: moment?.now ?? new Date() });
   if (!updated.changed) return { before, after: before, changed: false };
-  const after = touched === null ? encodeDocument(updated.doc, doc['_id']) : spliceDocument(before, doc, updated.doc);
+  const after =
+    touched === null
+      ? encodeDocument(updated.doc, doc['_id'])
+      : spliceDocument(before, updated.doc, changedNames(doc, updated.doc));
   if (after.equals(before)) return { before, after: before, changed: false };
   documents.replace(collection, documents.encodeIdOf(before), before, after, touched);
   return { before, after, changed: true };

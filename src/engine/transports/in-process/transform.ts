@@ -2,7 +2,7 @@ import { docFromApp } from '../../codec/app-values.js';
 import { decodeDocument } from '../../codec/decode.js';
 import type { Doc } from '../../codec/document.js';
 import { encodeDocument } from '../../codec/encode.js';
-import { spliceDocument } from '../../codec/splice.js';
+import { changedNames, spliceDocument } from '../../codec/splice.js';
 import type { Core } from '../../commands/command.js';
 import { compileQuery } from '../../commands/read/query.js';
 import { existsInside, readPlace, writePlace, type DocumentPlace } from '../../commands/write/transform.js';
@@ -72,25 +72,22 @@ class Refused extends Error {
 
 /** What the decisions of one transaction ask, and what they were answered outside of it where that was too much. */
 class Decisions {
-  private readonly known = new Map<string, boolean>();
+  private known: Map<string, boolean> | null = null;
   /** What went wrong inside of what was asked: the engine's own errors, which may have failed the transaction. */
-  private faults: unknown[] = [];
+  private faults: unknown[] | null = null;
 
   constructor(
     private readonly core: Core,
     private readonly db: string,
   ) {}
 
-  /** Carries out the turns in their order inside the transaction that is under way. */
-  carryOut(turns: readonly AppTurn[]): AppModified[] {
-    const budget = new EntryBudget();
-    return turns.map(({ collection, id, run }) => {
-      const place = readPlace(this.core.storage, this.nsOf(collection), id);
-      const before = place.stored && decodeDocument(place.stored, 'app');
-      const after = this.decide(() => run(before, this.exists, this.read));
-      if (after !== before) this.write(place, before, after, budget);
-      return { before, after };
-    });
+  /** Carries out a turn inside the transaction that is under way. */
+  carryOut({ collection, id, run }: AppTurn, budget: EntryBudget): AppModified {
+    const place = readPlace(this.core.storage, this.nsOf(collection), id);
+    const before = place.stored && decodeDocument(place.stored, 'app');
+    const after = this.decide(() => run(before, this.exists, this.read));
+    if (after !== before) this.write(place, before, after, budget);
+    return { before, after };
   }
 
   /** Runs a transaction inside the one that is under way. */
@@ -118,24 +115,31 @@ class Decisions {
   }
 
   /** Looks for what a decision asked too much for, so that all can be carried out again; else what the caller gets. */
-  async settle(error: unknown, ns: string | null): Promise<void> {
+  async settle(error: unknown, of: string | null): Promise<void> {
     if (error instanceof Refused) throw error.cause;
-    if (!(error instanceof AskedTooMuch)) throw toDriverError(this.core.storage.damage.judge(error, ns));
+    if (!(error instanceof AskedTooMuch)) {
+      throw toDriverError(this.core.storage.damage.judge(error, of && this.nsOf(of)));
+    }
     const { key, collection, filter } = error;
     const asked = openDataDb(this.core, this.db, { ignoreUndefined: false }).collection(collection);
+    this.known ??= new Map();
     this.known.set(key, (await asked.findOne(filter, { projection: { _id: 1 } })) !== null);
   }
 
-  nsOf(collection: string): string {
+  get queue(): Core['storage']['queue'] {
+    return this.core.storage.queue;
+  }
+
+  private nsOf(collection: string): string {
     return `${this.db}.${collection}`;
   }
 
   private write(place: DocumentPlace, before: Doc | null, after: Doc | null, budget: EntryBudget): void {
-    const isChange = before !== null && after !== null;
-    const bytes = isChange
-      ? spliceDocument(place.stored!, before, after)
+    const touched = before && after && changedNames(before, after);
+    const bytes = touched
+      ? spliceDocument(place.stored!, after, touched)
       : after && encodeDocument(after, after['_id']);
-    writePlace(this.core.storage, place, bytes, isChange ? changedFields(before, after) : null, budget);
+    writePlace(this.core.storage, place, bytes, touched, budget);
   }
 
   private readonly exists: Exists = (collection, filter) =>
@@ -143,7 +147,7 @@ class Decisions {
       const inside = existsInside(this.core.storage, this.nsOf(collection), compileQuery(docFromApp(filter)));
       if (inside !== undefined) return inside;
       const key = `${collection} ${JSON.stringify(filter)}`;
-      const outside = this.known.get(key);
+      const outside = this.known?.get(key);
       if (outside === undefined) throw new AskedTooMuch(key, collection, filter);
       return outside;
     });
@@ -158,53 +162,54 @@ class Decisions {
     try {
       return look();
     } catch (error) {
-      this.faults.push(error);
+      (this.faults ??= []).push(error);
       throw error;
     }
   }
 
   /** Runs a decision. What it throws refuses the write, unless what it asked has failed. */
   private decide<T>(decision: () => T): T {
-    if (this.faults.length > 0) this.faults = [];
+    this.faults = null;
     let decided: T;
     try {
       decided = decision();
     } catch (error) {
-      throw this.faults.includes(error) ? error : new Refused(error);
+      throw this.faultsInside()?.includes(error) ? error : new Refused(error);
     }
-    if (this.faults.length > 0) throw this.faults[0];
+    const faults = this.faultsInside();
+    if (faults) throw faults[0];
     return decided;
+  }
+
+  /** As a method, because a decision that has just run may have set them. */
+  private faultsInside(): unknown[] | null {
+    return this.faults;
   }
 }
 
-/** Carries changes out in one transaction, each decided from what is stored at that very moment: all or none. */
-export async function transformInProcess(core: Core, db: string, turns: readonly AppTurn[]): Promise<AppModified[]> {
-  const decisions = new Decisions(core, db);
-  for (;;) {
-    try {
-      return await core.storage.queue.write(() => decisions.carryOut(turns));
-    } catch (error) {
-      await decisions.settle(error, decisions.nsOf(turns[0]!.collection));
-    }
-  }
+/** Changes a document, decided from what is stored at that very moment. */
+export function transformInProcess(core: Core, db: string, turn: AppTurn): Promise<AppModified> {
+  return decideInside(new Decisions(core, db), turn.collection, (inside) => inside.carryOut(turn, new EntryBudget()));
+}
+
+/** Carries such changes out in one transaction, in their order: all or none. */
+export function transformTogether(core: Core, db: string, turns: readonly AppTurn[]): Promise<AppModified[]> {
+  return decideInside(new Decisions(core, db), turns[0]?.collection ?? null, (inside) => {
+    const budget = new EntryBudget();
+    return turns.map((turn) => inside.carryOut(turn, budget));
+  });
 }
 
 /** Runs `run` in one transaction; what it throws is thrown, and nothing is stored. */
-export async function transactInProcess<T>(core: Core, db: string, run: (tx: Transaction) => T): Promise<T> {
-  const decisions = new Decisions(core, db);
-  for (;;) {
-    try {
-      return await core.storage.queue.write(() => decisions.transact(run));
-    } catch (error) {
-      await decisions.settle(error, null);
-    }
-  }
+export function transactInProcess<T>(core: Core, db: string, run: (tx: Transaction) => T): Promise<T> {
+  return decideInside(new Decisions(core, db), null, (inside) => inside.transact(run));
 }
 
-/** Top-level fields whose values are not the very same. */
-function changedFields(before: Doc, after: Doc): Set<string> {
-  const names = new Set<string>();
-  for (const name of Object.keys(before)) if (before[name] !== after[name]) names.add(name);
-  for (const name of Object.keys(after)) if (!Object.hasOwn(before, name)) names.add(name);
-  return names;
+/** Runs `work` in a transaction, again once what its decisions ask too much for was found. */
+function decideInside<T>(decisions: Decisions, collection: string | null, work: (inside: Decisions) => T): Promise<T> {
+  return decisions.queue
+    .write(() => work(decisions))
+    .catch((error: unknown) =>
+      decisions.settle(error, collection).then(() => decideInside(decisions, collection, work)),
+    );
 }

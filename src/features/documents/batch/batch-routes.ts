@@ -1,11 +1,11 @@
-import { actingAs } from '../../../platform/actor.js';
 import type { App } from '../../../app.js';
 import { idempotencyKey, readIdempotencyKey } from '../../../http/routes/idempotency-key.js';
 import { ok, route, type Access, type RouteList } from '../../../http/routes/route.js';
 import { compileCheck } from '../../../platform/schema/check-schema.js';
 import { anyOf, arrayOf, ID, NULL, object, OBJECT, oneOf, TEXT, text } from '../../../platform/schema/schema.js';
-import { actorOf, type Caller, tenantOfCaller } from '../../access/caller.js';
+import { type Caller, tenantOfCaller } from '../../access/caller.js';
 import { WRITES_DOCUMENTS_DESCRIPTION } from '../../access/describe-access.js';
+import { onBehalfOf } from '../../access/key-access.js';
 import { callerOf, authenticateKey } from '../../access/require-key.js';
 import { DOCUMENT, NO_ROOM } from '../reply/document-schema.js';
 import { runBatch } from './run-batch.js';
@@ -34,7 +34,7 @@ const WRITES_ANYWHERE: Access<{ app: App; caller: Caller }> = {
   give: async (app, ctx) => {
     const caller = callerOf(ctx);
     await app.replies.room(tenantOfCaller(caller));
-    return { app: actingAs(app, actorOf(caller)), caller };
+    return { app: onBehalfOf(app, caller), caller };
   },
 };
 

@@ -12,11 +12,11 @@ import { TRANSACTION_TOO_LARGE } from '../store/explain-write-error.js';
 import { startCascade } from '../store/referring-documents.js';
 import type { StateWrite } from '../store/state-writes.js';
 import { askHooks } from '../write/ask-hooks.js';
-import { decideRecovery, decideTrashing } from '../write/change-state.js';
+import { decideRecovery, decideRemoval } from '../write/change-state.js';
 import { presentWritten } from '../write/admit-write.js';
 import { type Mark, executeOnce } from '../write/idempotency.js';
 import { readIfMatch } from '../write/if-match.js';
-import { openInserts, requireCreatable } from '../write/insert-document.js';
+import { openInsert } from '../write/insert-document.js';
 import { readNewDocument } from '../write/new-document.js';
 import { openUpdate, readUpdate } from '../write/update-document.js';
 import { type WriteTarget, readWritten, requireDocumentId, requireWriteTarget } from '../write/write-target.js';
@@ -165,58 +165,29 @@ export interface BatchOperation {
   ifMatch?: string;
 }
 
-/** What an operation has to know of its batch. */
-export type InBatch = Required<Pick<StateWrite, 'earlier' | 'cascade'>>;
-
 /** Plans one operation: everything is checked that needs no stored document, the rest is decided in the transaction. */
 function planOperation(
   app: App,
   place: WriteTarget,
-  operation: BatchOperation,
-  batch: InBatch,
+  { op, id: idText, body, ifMatch }: BatchOperation,
+  batch: Required<Pick<StateWrite, 'earlier' | 'cascade'>>,
 ): DecidedWrite | Promise<DecidedWrite> {
-  const { op, id } = operation;
-  if (op === 'insert') return planInsert(app, place, operation);
-  if (id === undefined) throw invalid('INVALID_BODY', `"${op}" needs the id of a document`);
-  return op === 'update' ? planChange(app, place, operation, id) : planState(app, place, operation, id, batch);
-}
-
-async function planInsert(
-  app: App,
-  place: WriteTarget,
-  { body = {}, id, ifMatch }: BatchOperation,
-): Promise<DecidedWrite> {
-  if (id !== undefined || ifMatch !== undefined) {
-    throw invalid('INVALID_BODY', '"insert" takes neither id nor ifMatch: a document brings its own id as _id');
+  const now = app.clock.now();
+  if (op === 'insert') {
+    if (idText !== undefined || ifMatch !== undefined) {
+      throw invalid('INVALID_BODY', '"insert" takes neither id nor ifMatch: a document brings its own id as _id');
+    }
+    return openInsert(app, place, readNewDocument(place.collection, body ?? {}, place.writer, now));
   }
-  const { collection, writer } = place;
-  const insert = readNewDocument(collection, body, writer, app.clock.now());
-  requireCreatable(writer, insert);
-  const [write] = await openInserts(app, place, [insert]);
-  return write!;
-}
-
-function planChange(
-  app: App,
-  place: WriteTarget,
-  { body = {}, ifMatch }: BatchOperation,
-  id: string,
-): DecidedWrite | Promise<DecidedWrite> {
-  const expected = readIfMatch(ifMatch);
-  const read = readUpdate(place, id, body, app.clock.now(), { expected, takesOperators: true });
-  return openUpdate(app, place, read);
-}
-
-/** Into the trash, or out of it. */
-async function planState(
-  app: App,
-  place: WriteTarget,
-  { op, body, ifMatch }: BatchOperation,
-  idText: string,
-  batch: InBatch,
-): Promise<DecidedWrite> {
+  if (idText === undefined) throw invalid('INVALID_BODY', `"${op}" needs the id of a document`);
+  if (op === 'update') {
+    const conditions = { expected: readIfMatch(ifMatch), takesOperators: true };
+    return openUpdate(app, place, readUpdate(place, idText, body ?? {}, now, conditions));
+  }
   const id = requireDocumentId(idText);
   const expected = readIfMatch(ifMatch);
   if (body !== undefined) throw invalid('INVALID_BODY', `"${op}" takes no body`);
-  return op === 'remove' ? decideTrashing(app, place, id, expected, batch) : decideRecovery(app, place, id, expected);
+  return op === 'remove'
+    ? decideRemoval(app, place, id, { expected, ...batch })
+    : decideRecovery(app, place, id, expected);
 }

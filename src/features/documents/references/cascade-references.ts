@@ -7,7 +7,7 @@ import { collectionStore, findCollection } from '../../collections/collection-st
 import type { Collection } from '../../collections/collection.js';
 import { findReferences } from '../../collections/references/reference.js';
 import { USERS } from '../../collections/users-collection.js';
-import { commitWrites } from '../store/commit-writes.js';
+import { commitWrite } from '../store/commit-writes.js';
 import { documentStore } from '../store/document-store.js';
 import {
   cascades,
@@ -121,8 +121,8 @@ function nextBatch(
 
 /** Does to one document what its reference asks; false where that is not so any more. */
 async function cascadeDocument(app: App, step: CascadeStep, _id: ObjectId): Promise<boolean> {
-  const [written] = await commitWrites(app, [await openCascade(app, step, _id)]);
-  return written!.after !== written!.before;
+  const { before, after } = await commitWrite(app, await openCascade(app, step, _id));
+  return after !== before;
 }
 
 export const cascadeReferencesJob: JobDefinition<App, CascadePayload> = {

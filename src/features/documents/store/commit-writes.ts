@@ -58,9 +58,28 @@ const FEW = 10;
 export const TOGETHER_MS = 2;
 
 /**
- * Carries writes out in one transaction, in their order, each seeing those before it: all or none. Followers and
- * webhooks receive an event for each change. Throws the error of a rejected write.
+ * Carries out one write, with its further ones. Followers and webhooks receive an event for each change. Throws why it
+ * is refused.
  */
+export function commitWrite(app: App, write: DecidedWrite, options: CommitOptions = {}): Promise<Committed> {
+  const { collection, id, decide, action, also, follow } = write;
+  if (also?.length || follow?.length || options.first || options.ask) {
+    return commitWrites(app, [write], options).then(([written]) => written!);
+  }
+  const name = documentsName(collection);
+  const store = (): Promise<WrittenStep> => app.db.transform(name, id, decide as WriteTurn['run'], action === 'insert');
+  return carryOut(app, action === 'delete', store).then(
+    (step) => {
+      if (!options.isNote) announce(app, write, step as Committed);
+      return step as Committed;
+    },
+    (error: unknown) => {
+      throw explainWriteError(error);
+    },
+  );
+}
+
+/** Carries writes out in one transaction, in their order, each seeing those before it: all or none. As commitWrite. */
 export async function commitWrites(
   app: App,
   writes: readonly DecidedWrite[],
@@ -94,10 +113,16 @@ export async function commitWrites(
   }
   turns.push(...follow);
   const isLarge = all.length > FEW;
+  const [only] = turns;
+  const store = (): Promise<WrittenStep[]> =>
+    turns.length === 1
+      ? app.db.transform(only!.collection, only!.id, only!.run, asked[0]!.action === 'insert').then((step) => [step])
+      : app.db.transformTogether(turns);
   let written: Committed[];
   try {
     if (isLarge) await ownTurn();
-    written = await store(app, asked, turns);
+    const makesRoom = asked.every(({ action }) => action === 'delete');
+    written = (await carryOut(app, makesRoom, store)) as Committed[];
     if (isLarge) await ownTurn();
   } catch (error) {
     if (all.length > asked.length && (error as { code?: unknown }).code === TRANSACTION_TOO_LARGE) {
@@ -118,29 +143,20 @@ export async function commitWrites(
   if (follow.length > 0) app.jobs.wake();
   const committed = written.slice(first ? 1 : 0, turns.length - follow.length);
   const turn = isLarge ? takeTurns(OURS, TOGETHER_MS) : null;
-  for (const [index, { before, after }] of committed.entries()) {
-    if (after === before || isNote) continue;
+  for (const [index, each] of committed.entries()) {
     if (turn) await turn();
-    const { collection, cascaded } = all[index]!;
-    if (cascaded) app.metrics.event('cascaded_references', cascaded);
-    notifyFollowers(app, collection);
-    // What waits in a removed document was before it.
-    relayLater(app, collection, (after ?? before)!, after ? before : null);
+    if (!isNote) announce(app, all[index]!, each);
   }
   return places.map((place) => committed[place]!);
 }
 
-/** Carries out the turns of writes. */
-function store(app: App, writes: readonly DecidedWrite[], turns: readonly WriteTurn[]): Promise<Committed[]> {
-  const [only] = turns;
-  const isNew = writes[0]?.action === 'insert';
-  const run = (): Promise<WrittenStep[]> =>
-    turns.length === 1
-      ? app.db.transform(only!.collection, only!.id, only!.run, isNew).then((step) => [step])
-      : app.db.transformTogether(turns);
-  // What removes documents goes on when the disk is full.
-  const makesRoom = writes.every(({ action }) => action === 'delete');
-  return untilDecided(() => (makesRoom ? app.db.useReserve(run) : run())) as Promise<Committed[]>;
+/** Notifies followers and webhooks of a write that has changed something. */
+function announce(app: App, { collection, cascaded }: DecidedWrite, { before, after }: Committed): void {
+  if (after === before) return;
+  if (cascaded) app.metrics.event('cascaded_references', cascaded);
+  notifyFollowers(app, collection);
+  // What waits in a removed document was before it.
+  relayLater(app, collection, (after ?? before)!, after ? before : null);
 }
 
 /**
@@ -156,9 +172,9 @@ export class AskOutside extends Error {
 /** So often a decision asks before it is made. */
 const MAX_ASKED = 100;
 
-/** Runs a write until its decisions ask nothing more. */
-function untilDecided<T>(write: () => Promise<T>, asked = 0): Promise<T> {
-  return write().catch(async (error: unknown) => {
+/** Stores until the decisions ask nothing more. What `makesRoom`, removing documents, goes on when the disk is full. */
+function carryOut<T>(app: App, makesRoom: boolean, store: () => Promise<T>, asked = 0): Promise<T> {
+  return (makesRoom ? app.db.useReserve(store) : store()).catch(async (error: unknown) => {
     const { cause } = error as { cause?: unknown };
     const ask = error instanceof AskOutside ? error : cause;
     if (!(ask instanceof AskOutside) || asked === MAX_ASKED) throw error;
@@ -168,6 +184,21 @@ function untilDecided<T>(write: () => Promise<T>, asked = 0): Promise<T> {
       // Of several writes the error says which one has asked.
       throw ask === error ? refusal : Object.assign(error as Error, { cause: refusal });
     }
-    return untilDecided(write, asked + 1);
+    return carryOut(app, makesRoom, store, asked + 1);
   });
+}
+
+/** Looks at a document, or at none, by what is stored of others at the same moment. */
+export async function lookAt<T>(
+  app: App,
+  collection: Collection,
+  id: ObjectId,
+  look: (stored: StoredDocument | null, exists: Exists) => T,
+): Promise<T> {
+  let seen: T;
+  await app.db.transform(documentsName(collection), id, (stored, exists) => {
+    seen = look(stored as StoredDocument | null, exists);
+    return stored;
+  });
+  return seen!;
 }

@@ -4,7 +4,7 @@ import type { Store, WriteTurn } from '../../../platform/database/database.js';
 import type { Referrer } from '../../access/access-rules.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import type { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { commitWrites, type Committed, type DecidedWrite } from './commit-writes.js';
+import { commitWrite, type Committed, type DecidedWrite } from './commit-writes.js';
 import type { StoredDocument, SystemFields } from './document.js';
 import { openVersions } from './next-version.js';
 import { openMatch, withValues } from './service-change.js';
@@ -12,7 +12,7 @@ import { openRemoval } from './state-writes.js';
 
 type Filter = Record<string, unknown>;
 
-/** The documents of a collection, for reading: whatever writes them is committed by commitWrites (decision 1). */
+/** The documents of a collection, for reading: whatever writes them is committed by commit-writes.ts (decision 1). */
 export type DocumentReader<T extends SystemFields> = Pick<
   Store<T>,
   'aggregate' | 'collectionName' | 'countDocuments' | 'find' | 'findOne'
@@ -61,8 +61,7 @@ export async function removeDocumentRecord(
 
 /** What became of a document by a write; nothing where it stays as it is. */
 async function commitChange(app: App, write: DecidedWrite, options?: { isNote: boolean }): Promise<Committed> {
-  const [committed] = await commitWrites(app, [write], options);
-  const { before, after } = committed!;
+  const { before, after } = await commitWrite(app, write, options);
   return before === after ? { before: null, after: null } : { before, after };
 }
 

@@ -1,6 +1,5 @@
 import { calculateObjectSize } from 'bson';
 import type { App } from '../../../app.js';
-import { whenKnown } from '../../../platform/when-known.js';
 import { keepsChanges } from '../../changes/change-log.js';
 import type { Collection } from '../../collections/collection.js';
 import { foldChanged } from '../../collections/fields/nocase.js';
@@ -18,14 +17,18 @@ const MAX_HELD_BYTES = 4 * 1024;
 export class Versions {
   readonly #now: number;
   readonly #heldFields: readonly string[];
+  readonly #event: OutboxEntry | null;
 
+  /** `heard`: a webhook or a log listens. */
   constructor(
     app: App,
     private readonly collection: Collection,
-    private readonly event: OutboxEntry | null,
+    action: Action,
+    heard: boolean,
   ) {
     this.#now = app.clock.now();
-    this.#heldFields = event && !app.db.changeLogs && keepsChanges(app, collection) ? readingFields(collection) : [];
+    this.#event = heard ? newEvent(app, action) : null;
+    this.#heldFields = heard && !app.db.changeLogs && keepsChanges(app, collection) ? readingFields(collection) : [];
   }
 
   /** The changed document, a copy that is given away, as it is stored: with a later time and its event. */
@@ -33,12 +36,12 @@ export class Versions {
     const next = changed === stored ? { ...stored } : changed;
     next.updatedAt = later(stored, this.#now);
     const folded = foldChanged(this.collection, stored, next);
-    return this.event ? withEvent(folded, this.#entryOf(stored, this.event)) : folded;
+    return this.#event ? withEvent(folded, this.#entryOf(stored, this.#event)) : folded;
   }
 
   /** What is left of a removed one: nothing, or an invisible rest with its last event, until that is relayed. */
   gone(stored: StoredDocument): StoredDocument | null {
-    const { event } = this;
+    const event = this.#event;
     if (!event) return null;
     const { at } = event;
     const rest = { ...stored, isDeleted: REMOVED, deletedAt: at, updatedAt: later(stored, at.getTime()) } as const;
@@ -54,16 +57,13 @@ export class Versions {
 }
 
 /** Opens the next versions of a collection's documents. `isSilent`: no webhook and no log hears of the change. */
-export function openVersions(
+export async function openVersions(
   app: App,
   collection: Collection,
   action: Action,
   isSilent = false,
-): Versions | Promise<Versions> {
-  return whenKnown(
-    [!isSilent && isHeard(app, collection, action)],
-    ([heard]) => new Versions(app, collection, heard ? newEvent(app, action) : null),
-  );
+): Promise<Versions> {
+  return new Versions(app, collection, action, !isSilent && (await isHeard(app, collection, action)));
 }
 
 /** Later than the version that is replaced, so that no two have the same `ETag`. */

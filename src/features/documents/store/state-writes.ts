@@ -8,7 +8,7 @@ import { documentsName, type Collection } from '../../collections/collection.js'
 import { findCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { findReferences, referencesOf, type Reference } from '../../collections/references/reference.js';
-import { AskOutside, type DecidedWrite } from './commit-writes.js';
+import { AskOutside, type DecidedWrite, lookAt } from './commit-writes.js';
 import { openRemovalOfAttached } from './attached-files.js';
 import type { StoredDocument } from './document.js';
 import { MAX_CHECKS, tooManyReferences } from './new-references.js';
@@ -125,16 +125,12 @@ async function openReferringTo(app: App, write: StateWrite): ReturnType<typeof o
 
 async function isAdmitted(app: App, { collection, id, admit }: StateWrite): Promise<boolean> {
   if ((await findReferences(app, collection)).length === 0) return true;
-  let is = false;
   try {
-    await app.db.transform(documentsName(collection), id, (stored, exists) => {
-      is = admit(stored as StoredDocument | null, exists);
-      return stored;
-    });
+    return await lookAt(app, collection, id, admit);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
+    return false;
   }
-  return is;
 }
 
 /** A document that went or came back, with a reference to it. */

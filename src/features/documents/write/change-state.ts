@@ -5,17 +5,15 @@ import type { Caller } from '../../access/caller.js';
 import type { AskSet } from '../../access/rules/access-sets.js';
 import type { Collection } from '../../collections/collection.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { type DecidedWrite, commitWrites } from '../store/commit-writes.js';
+import { type DecidedWrite, commitWrite, lookAt } from '../store/commit-writes.js';
 import { type StoredDocument, trashCutoff } from '../store/document.js';
 import { type StateWrite, openRecovery, openRemoval, openTrashing } from '../store/state-writes.js';
 import { type RuledAction, requireAdmitted, requireAdmittedAfter, presentWritten } from './admit-write.js';
-import { askHooks } from './ask-hooks.js';
-import { type Mark, executeOnce } from './idempotency.js';
 import { type ExpectedVersion, requireVersion } from './if-match.js';
+import { writeOne } from './write-one.js';
 import {
   type WriteTarget,
   documentNotFound,
-  lookAt,
   referrerOf,
   requireDocumentId,
   requireWriteTarget,
@@ -83,60 +81,49 @@ interface RemovalOptions {
  * OWNER_MISMATCH for another user's, 412 CHANGED_MEANWHILE for another version than the expected one. With an
  * idempotency key a repeated request is answered like the first one.
  */
-export async function trashDocument(
-  app: App,
-  place: WriteTarget,
-  idText: string,
-  options: RemovalOptions = {},
-): Promise<string> {
-  const id = requireDocumentId(idText);
-  return removeOnce(app, place, { id: idText, permanent: false }, options, () =>
-    decideTrashing(app, place, id, options.expected),
-  );
-}
-
-/** The decision to trash an active document for a writer, beside other writes of the same transaction. */
-export async function decideTrashing(
-  app: App,
-  place: WriteTarget,
-  id: ObjectId,
-  expected: ExpectedVersion = null,
-  beside: Pick<StateWrite, 'earlier' | 'cascade'> = {},
-): Promise<DecidedWrite> {
-  const isThere = ({ isDeleted }: StoredDocument): boolean => isDeleted === false;
-  const admit = await openAdmission(place, { action: 'delete', isThere, expected });
-  return openTrashing(app, { collection: place.collection, id, admit, referrer: referrerOf(place), ...beside });
+export function trashDocument(app: App, place: WriteTarget, id: string, options?: RemovalOptions): Promise<string> {
+  return removeDocument(app, place, { id, permanent: false }, options);
 }
 
 /** Removes a document at once and permanently, from the trash too. Refuses as trashDocument does. */
-export async function deleteDocument(
-  app: App,
-  place: WriteTarget,
-  idText: string,
-  options: RemovalOptions = {},
-): Promise<string> {
-  const id = requireDocumentId(idText);
-  return removeOnce(app, place, { id: idText, permanent: true }, options, async () => {
-    const isThere = ({ isDeleted }: StoredDocument): boolean => typeof isDeleted === 'boolean';
-    const admit = await openAdmission(place, { action: 'delete', isThere, expected: options.expected });
-    return openRemoval(app, { collection: place.collection, id, admit, referrer: referrerOf(place) });
-  });
+export function deleteDocument(app: App, place: WriteTarget, id: string, options?: RemovalOptions): Promise<string> {
+  return removeDocument(app, place, { id, permanent: true }, options);
 }
 
-function removeOnce(
+async function removeDocument(
   app: App,
   place: WriteTarget,
   body: { id: string; permanent: boolean },
-  { idempotencyKey: key = null }: RemovalOptions,
-  decide: () => Promise<DecidedWrite>,
+  { expected, idempotencyKey: key = null }: RemovalOptions = {},
 ): Promise<string> {
-  const carryOut = async (mark: Mark): Promise<string> => {
-    const write = await decide();
-    const ask = askHooks(app, place.hooked, { isOne: true, idempotencyKey: key });
-    await commitWrites(app, [write], { first: await mark([]), ask });
-    return write.id.toHexString();
-  };
-  return executeOnce(app, { place, action: 'delete', key, body }, { carryOut, answerAgain: () => body.id });
+  const id = requireDocumentId(body.id);
+  const request = { place, action: 'delete' as const, key, body };
+  return writeOne(app, request, {
+    open: () => decideRemoval(app, place, id, { expected, isPermanent: body.permanent }),
+    answer: ({ before }) => before!._id.toHexString(),
+    answerAgain: () => body.id,
+  });
+}
+
+/** A removal as it is asked for, beside other writes of the same transaction. */
+interface Removal extends Pick<StateWrite, 'earlier' | 'cascade'> {
+  expected: ExpectedVersion | undefined;
+  isPermanent?: boolean;
+}
+
+/** The decision to trash an active document for a writer, or to remove one permanently. */
+export async function decideRemoval(
+  app: App,
+  place: WriteTarget,
+  id: ObjectId,
+  { expected, isPermanent = false, ...beside }: Removal,
+): Promise<DecidedWrite> {
+  const { collection } = place;
+  const isThere = ({ isDeleted }: StoredDocument): boolean =>
+    isDeleted === false || (isPermanent && isDeleted === true);
+  const admit = await openAdmission(place, { action: 'delete', isThere, expected });
+  const open = isPermanent ? openRemoval : openTrashing;
+  return open(app, { collection, id, admit, referrer: referrerOf(place), ...beside });
 }
 
 /**
@@ -150,8 +137,8 @@ export async function recoverDocument(
   expected: ExpectedVersion = null,
 ): Promise<PresentedDocument> {
   const id = requireDocumentId(idText);
-  const [recovered] = await commitWrites(app, [await decideRecovery(app, place, id, expected)]);
-  return presentWritten(recovered!.after!, place.writer);
+  const recovered = await commitWrite(app, await decideRecovery(app, place, id, expected));
+  return presentWritten(recovered.after!, place.writer);
 }
 
 /** The decision to take a document back for a writer. */

@@ -9,15 +9,15 @@ import { requireRoomFor } from '../../quota/database-quota.js';
 import { withOutbox } from '../../webhooks/outbox/outbox-field.js';
 import { isHeard, newEvent } from '../../webhooks/outbox/queue-events.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { type DecidedWrite, commitWrites } from '../store/commit-writes.js';
+import { type DecidedWrite, commitWrite } from '../store/commit-writes.js';
 import { documentStore } from '../store/document-store.js';
 import { type StoredDocument, visibleDocuments } from '../store/document.js';
 import { duplicateValue } from '../store/explain-write-error.js';
 import { openReferences } from '../store/new-references.js';
 import { ruleRefused, presentWritten, requireSettableInside } from './admit-write.js';
-import { askHooks, isHookField } from './ask-hooks.js';
-import { type Mark, executeOnce } from './idempotency.js';
+import { isHookField } from './ask-hooks.js';
 import { readNewDocument } from './new-document.js';
+import { writeOne } from './write-one.js';
 import { type WriteTarget, findReadable, referrerOf } from './write-target.js';
 
 /**
@@ -25,25 +25,18 @@ import { type WriteTarget, findReadable, referrerOf } from './write-target.js';
  * unique value. With an idempotency key, repeating the request stores nothing more and answers the document as it is
  * now, 404 when it is there no longer.
  */
-export async function insertDocument(
+export function insertDocument(
   app: App,
   place: WriteTarget,
   body: unknown,
   key: string | null = null,
 ): Promise<PresentedDocument> {
-  const { collection, writer, hooked } = place;
+  const { collection, writer } = place;
   const read = (): StoredDocument => readNewDocument(collection, body, writer, app.clock.now());
-  const carryOut = async (mark: Mark): Promise<PresentedDocument> => {
-    const document = read();
-    requireCreatable(writer, document);
-    const first = await mark([document._id]);
-    const ask = askHooks(app, hooked, { isOne: true, idempotencyKey: key });
-    const [written] = await commitWrites(app, await openInserts(app, place, [document]), { first, ask });
-    return presentWritten(hooked ? written!.after! : document, writer);
-  };
   const request = { place, action: 'insert' as const, key, body };
-  return executeOnce(app, request, {
-    carryOut,
+  return writeOne(app, request, {
+    open: () => openInsert(app, place, read()),
+    answer: ({ after }) => presentWritten(after!, writer),
     async answerAgain([id]) {
       const stored = await documentStore(app, collection).findOne({ _id: id!, ...visibleDocuments() });
       if (!stored) throw missing('DOCUMENT_NOT_FOUND', 'The document that this request stored was removed since');
@@ -63,6 +56,16 @@ export function requireCreatable(writer: Writer, document: StoredDocument, ask?:
   // Under row-level security its owner has just been set.
   if (!writer || writer.ownerField !== null || (writer.hasSets && !ask)) return;
   if (!writer.admits('create', document, ask ?? askNothing)) throw ruleRefused('create');
+}
+
+/** The decision to store one new document, as openInserts prepares it; 403 RULE_REFUSED where that is known before. */
+export function openInsert(
+  app: App,
+  place: WriteTarget,
+  document: StoredDocument,
+): DecidedWrite | Promise<DecidedWrite> {
+  requireCreatable(place.writer, document);
+  return whenKnown([openInserts(app, place, [document])], ([[write]]) => write!);
 }
 
 /**
@@ -89,7 +92,9 @@ export function openInserts(
     folded.map((document): DecidedWrite => {
       const next = withOutbox(document, heard ? newEvent(app, 'insert') : null);
       return {
-        ...{ collection, id: document._id, action: 'insert' },
+        collection,
+        id: document._id,
+        action: 'insert',
         decide(stored, exists, read) {
           if (sets) {
             const ask = sets(exists);
@@ -120,5 +125,5 @@ export async function insertDocumentRecord(
   referrer: Referrer | null = null,
 ): Promise<void> {
   const place = { collection, writer: null, ...(referrer && { referrer }) };
-  await commitWrites(app, await openInserts(app, place, [document]));
+  await commitWrite(app, await openInsert(app, place, document));
 }

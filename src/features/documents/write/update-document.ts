@@ -8,20 +8,21 @@ import { holdsIn } from '../../access/rules/holds-in.js';
 import type { Collection } from '../../collections/collection.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
+import { isHeard } from '../../webhooks/outbox/queue-events.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { type DecidedWrite, commitWrites } from '../store/commit-writes.js';
+import type { DecidedWrite } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
 import { grownTooLarge } from '../store/explain-write-error.js';
 import { openReferences } from '../store/new-references.js';
-import { openVersions } from '../store/next-version.js';
+import { Versions } from '../store/next-version.js';
 import { type ServiceChange, openMatch, withValues } from '../store/service-change.js';
 import { requireAdmitted, requireAdmittedAfter, fieldProtected, presentWritten } from './admit-write.js';
-import { askHooks, isHookField } from './ask-hooks.js';
+import { isHookField } from './ask-hooks.js';
 import { type DocumentChange, applyChange, readChange } from './change.js';
-import { type Mark, executeOnce } from './idempotency.js';
 import { type ExpectedVersion, requireVersion } from './if-match.js';
 import { fieldFixed } from './new-document.js';
 import { valueKey } from './operators/value-key.js';
+import { writeOne } from './write-one.js';
 import { type WriteTarget, documentNotFound, readWritten, referrerOf, requireDocumentId } from './write-target.js';
 
 /**
@@ -31,24 +32,18 @@ import { type WriteTarget, documentNotFound, readWritten, referrerOf, requireDoc
  * expected one; then nothing has changed. With an idempotency key, repeating the request changes nothing more and
  * answers the document as it is now.
  */
-export async function updateDocument(
+export function updateDocument(
   app: App,
   place: WriteTarget,
   idText: string,
   body: unknown,
-  { idempotencyKey: key = null, ...conditions }: ChangeConditions & { idempotencyKey?: string | null } = {},
+  conditions: ChangeConditions & { idempotencyKey?: string | null } = {},
 ): Promise<PresentedDocument> {
-  const carryOut = async (mark: Mark): Promise<PresentedDocument> => {
-    const update = readUpdate(place, idText, body, app.clock.now(), conditions);
-    const write = await openUpdate(app, place, update);
-    const first = await mark([write.id]);
-    const ask = askHooks(app, place.hooked, { isOne: true, idempotencyKey: key });
-    const [written] = await commitWrites(app, [write], { first, ask });
-    return presentWritten(written!.after!, place.writer);
-  };
+  const { idempotencyKey: key = null } = conditions;
   const request = { place, action: 'update' as const, key, body: { id: idText, body } };
-  return executeOnce(app, request, {
-    carryOut,
+  return writeOne(app, request, {
+    open: () => openUpdate(app, place, readUpdate(place, idText, body, app.clock.now(), conditions)),
+    answer: ({ after }) => presentWritten(after!, place.writer),
     answerAgain: async ([id]) => presentWritten(await readWritten(app, place, id!), place.writer),
   });
 }
@@ -102,17 +97,20 @@ export function openUpdate(app: App, place: WriteTarget, update: ReadUpdate): De
   const asked = [
     requireRoomFor(app, collection.projectId, { change: addedBy(change) }),
     openReferences(app, { collection, referrer: referrerOf(place), named }),
-    openVersions(app, collection, 'update'),
+    isHeard(app, collection, 'update'),
     writer?.hasSets ? writer.openSets() : null,
     alongside ? openMatch(alongside.filter) : null,
   ] as const;
-  return whenKnown(asked, ([, references, versions, sets, meets]): DecidedWrite => {
+  return whenKnown(asked, ([, references, heard, sets, meets]): DecidedWrite => {
+    const versions = new Versions(app, collection, 'update', heard);
     const requireAfter: Required<DecidedWrite>['requireFilled'] = (stored, changed, exists, read) => {
       if (writer) requireAdmittedAfter(writer, changed, askInside(sets, exists));
       references?.require(stored, changed, exists, read);
     };
     return {
-      ...{ collection, id, action: 'update' },
+      collection,
+      id,
+      action: 'update',
       ...(alongside?.together && { follow: alongside.together }),
       decide(stored, exists, read) {
         if (stored?.isDeleted !== false) throw documentNotFound();

@@ -1,15 +1,15 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid, missing, type AppError } from '../../../errors.js';
-import type { Exists } from '../../../platform/database/database.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { requireWriter, type Referrer, type Writer } from '../../access/access-rules.js';
-import { type Caller, actorOf, tenantOfCaller } from '../../access/caller.js';
-import { documentsName, type Collection } from '../../collections/collection.js';
+import { type Caller, tenantOfCaller } from '../../access/caller.js';
+import { onBehalfOf } from '../../access/key-access.js';
+import type { Collection } from '../../collections/collection.js';
 import { peekCollection, requireCollection } from '../../collections/collection-store.js';
 import { hookedCaller, type HookedCaller } from '../../hooks/before-calls.js';
+import { lookAt } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
-import { actingAs } from '../../../platform/actor.js';
 import type { Access, RouteContext } from '../../../http/routes/route.js';
 import { WRITES_DOCUMENTS_DESCRIPTION } from '../../access/describe-access.js';
 import { callerOf, authenticateKey } from '../../access/require-key.js';
@@ -53,21 +53,6 @@ export function requireDocumentId(text: string): ObjectId {
   const id = findObjectId(text);
   if (!id) throw invalid('INVALID_ID', 'A document id has 24 hexadecimal digits');
   return id;
-}
-
-/** Looks at a document, or at none, by what is stored of others at the same moment. */
-export async function lookAt<T>(
-  app: App,
-  collection: Collection,
-  id: ObjectId,
-  look: (stored: StoredDocument | null, exists: Exists) => T,
-): Promise<T> {
-  let seen: T;
-  await app.db.transform(documentsName(collection), id, (stored, exists) => {
-    seen = look(stored as StoredDocument | null, exists);
-    return stored;
-  });
-  return seen!;
 }
 
 /** A document as its writer may see it, who has changed it before: null where that may be no more, or there is none. */
@@ -122,7 +107,7 @@ export const WRITES_AND_SHOWS: Access<ToTarget> = {
 function giveTarget(app: App, ctx: RouteContext): ToTarget | Promise<ToTarget> {
   const caller = callerOf(ctx);
   const target = requireWriteTarget(app, caller, ctx.params.collectionName!);
-  const acting = actingAs(app, actorOf(caller));
+  const acting = onBehalfOf(app, caller);
   if (target instanceof Promise) return target.then((opened) => ({ app: acting, target: opened }));
   return { app: acting, target };
 }
