@@ -3,6 +3,7 @@ import { COMMANDS, GROUPS, ROOT_EXAMPLES } from './commands/index.js';
 import {
   collectInput,
   declareParameters,
+  findExamples,
   presentExamples,
   type CommandNode,
   type LoadedCommand,
@@ -40,8 +41,10 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** The commander tree of all names, with the options and arguments of `loaded` at `path`. */
-export function buildProgram(path: readonly CommandNode[], loaded: LoadedCommand | null): Program {
+type Known = LoadedCommand | Pick<LoadedCommand, 'examples'>;
+
+/** The commander tree of all names, with what is `known` of the command or group at `path`. */
+export function buildProgram(path: readonly CommandNode[], known: Known): Program {
   const program = new Command('bsvc')
     .description('A self-hosted backend for applications: documents, accounts, files, mail and webhooks.')
     .version(VERSION, '--version', 'print the version')
@@ -59,7 +62,7 @@ export function buildProgram(path: readonly CommandNode[], loaded: LoadedCommand
   const built: Program = { program, selected: null };
   for (const [group, nodes] of Object.entries(GROUPS)) {
     program.commandsGroup(`${group}:`);
-    addNodes(program, nodes, path, loaded, built);
+    addNodes(program, nodes, path, known, built);
   }
   return built;
 }
@@ -74,7 +77,7 @@ function addNodes(
   parent: Command,
   nodes: readonly CommandNode[],
   path: readonly CommandNode[],
-  loaded: LoadedCommand | null,
+  known: Known,
   built: Program,
 ): void {
   for (const node of nodes) {
@@ -84,13 +87,13 @@ function addNodes(
       .description(`${node.summary.charAt(0).toUpperCase()}${node.summary.slice(1)}.`)
       .helpCommand(false);
     if (node.commands) {
-      addNodes(command, node.commands, path, loaded, built);
-      command.addHelpText('after', presentExamples(node.examples));
+      addNodes(command, node.commands, path, known, built);
+      if (path.at(-1) === node) command.addHelpText('after', presentExamples(known.examples));
       continue;
     }
     command.action(() => void (built.selected = command));
     command.addHelpText('after', '\nGlobal options: bsvc --help');
-    if (loaded && path.at(-1) === node) declareParameters(command, loaded);
+    if ('parameters' in known && path.at(-1) === node) declareParameters(command, known);
     else command.allowUnknownOption().allowExcessArguments();
   }
 }
@@ -99,7 +102,7 @@ async function dispatch(argv: readonly string[], io: Io, pipe: AbortSignal): Pro
   const path = findPath(argv);
   const leaf = path.at(-1);
   const loaded = leaf?.load ? (await leaf.load()).default : null;
-  const built = buildProgram(path, loaded);
+  const built = buildProgram(path, loaded ?? { examples: leaf?.commands ? await findExamples(leaf) : [] });
   captureOutput(built.program, io);
   if (argv.length === 0) {
     built.program.outputHelp();

@@ -36,7 +36,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'project',
       summary: 'projects: one per application',
-      examples: ['bsvc project create shop', 'bsvc project list', 'bsvc project update shop --plan pro'],
       commands: [
         projectCommand('create', 'create a project with its first keys'),
         projectCommand('list', 'list projects'),
@@ -50,7 +49,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'key',
       summary: 'API keys of a project',
-      examples: ['bsvc key list --project shop', 'bsvc key rotate --project shop --type secret --grace 24h'],
       commands: [
         keyCommand('list', 'list keys by id and last characters'),
         keyCommand('create', 'create another key, shown once'),
@@ -68,11 +66,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'collection',
       summary: 'collections of a project: fields, rules, access',
-      examples: [
-        'bsvc collection add posts --project shop --field title:String! --field views:Number=0',
-        'bsvc collection rls posts --project shop --mode public-read',
-        'bsvc collection list --project shop',
-      ],
       commands: [
         command('add', 'register a collection', () => import('./collection/add.js')),
         collectionCommand('list', 'list collections'),
@@ -85,10 +78,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'data',
       summary: 'documents: bulk import, export, queries',
-      examples: [
-        'bsvc data import posts posts.ndjson --project shop',
-        'bsvc data query posts --project shop --filter status=live --limit 5',
-      ],
       commands: [
         command('import', 'import documents or users from a file or another service', () => import('./data/import.js')),
         command('export', 'export documents as NDJSON, JSON or CSV', () => import('./data/export.js')),
@@ -103,11 +92,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'hook',
       summary: 'hooks: your code that runs before and after events',
-      examples: [
-        'bsvc hook add orders.create --project shop --url https://example.com/orders',
-        'bsvc hook list --project shop',
-        'bsvc hook test orders.create --project shop',
-      ],
       commands: [
         hookCommand('add', 'call your code at an event'),
         hookCommand('list', 'list hooks with their last calls'),
@@ -118,10 +102,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'schedule',
       summary: 'schedules: your code that runs at certain times',
-      examples: [
-        "bsvc schedule add nightly --project shop --cron '0 3 * * *' --tz Europe/Berlin --url https://example.com/nightly",
-        'bsvc schedule list --project shop',
-      ],
       commands: [
         hookCommand('schedule add', 'call your code at certain times'),
         hookCommand('schedule list', 'list schedules with their last calls'),
@@ -131,11 +111,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'webhook',
       summary: 'webhooks: notify other services of changed documents',
-      examples: [
-        'bsvc webhook add --project shop --url https://example.com/hooks --events posts.insert',
-        'bsvc webhook list --project shop',
-        'bsvc webhook deliveries 665f1c2e9b1d8a0012ab34cd --project shop --state failed',
-      ],
       commands: [
         webhookCommand('add', 'register a webhook, shows its secret once'),
         webhookCommand('list', 'list webhooks'),
@@ -151,7 +126,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'agent',
       summary: 'files that tell coding agents how to build on bsvc',
-      examples: ['bsvc agent install'],
       commands: [command('install', 'write AGENTS.md and a skill into an application', () => import('./agent.js'))],
     },
   ],
@@ -159,7 +133,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'rules',
       summary: 'access rules: check them, explain them, test them',
-      examples: ['bsvc rules check --project board --data', 'bsvc rules test rules.test.yaml'],
       commands: [
         rulesCommand('check', 'check the rules of a project or a file'),
         rulesCommand('explain', 'explain what rules come to for one user'),
@@ -169,11 +142,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'operator',
       summary: 'operators: people who use the console',
-      examples: [
-        'bsvc operator add --email ann@example.com --role viewer',
-        'bsvc operator list',
-        'bsvc operator token ann@example.com --quiet',
-      ],
       commands: [
         operatorCommand('add', 'add an operator, or set the password of one'),
         operatorCommand('list', 'list operators'),
@@ -184,7 +152,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'secrets',
       summary: 'keys that encrypt stored secrets and sign tokens',
-      examples: ['bsvc secrets rotate', 'bsvc secrets rotate --tokens --project shop'],
       commands: [command('rotate', 'encrypt stored secrets with a new key', () => import('./secrets/rotate.js'))],
     },
   ],
@@ -192,11 +159,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'user',
       summary: 'end users of a project',
-      examples: [
-        'bsvc user create --project shop --email ann@example.com',
-        'bsvc user list --project shop',
-        'bsvc user update ann@example.com --project shop --disable',
-      ],
       commands: [
         userCommand('list', 'list users, or show one with roles, MFA, identities and sessions'),
         userCommand('create', 'create an account, or invite a user by email'),
@@ -208,11 +170,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'mail',
       summary: 'email of a project: test, logs, outbox, templates',
-      examples: [
-        'bsvc mail test --project shop --to me@example.com',
-        'bsvc mail outbox',
-        'bsvc mail template list --project shop',
-      ],
       commands: [
         mailCommand('test', 'send a test email'),
         mailCommand('logs', 'list the latest emails'),
@@ -220,7 +177,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         {
           name: 'template',
           summary: 'templates of a project',
-          examples: ['bsvc mail template set welcome --project shop --subject "Hello {{name}}" --text welcome.txt'],
           commands: [
             mailCommand('template list', 'list templates, or show one'),
             mailCommand('template set', 'store or replace a template'),
@@ -232,7 +188,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'byok',
       summary: 'a project’s own mail and storage credentials',
-      examples: ['bsvc byok set --project shop --mail-key-stdin < key.txt', 'bsvc byok show --project shop'],
       commands: [
         byokCommand('set', 'store the project’s own mail provider key'),
         byokCommand('show', 'show the credentials, masked'),
@@ -240,7 +195,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         {
           name: 'bucket',
           summary: 'a project’s own bucket for files',
-          examples: ['bsvc byok bucket show --project shop', 'bsvc byok bucket show --project shop --check'],
           commands: [
             byokCommand('bucket set', 'store new files in the project’s own bucket'),
             byokCommand('bucket show', 'show or check the bucket, set its CORS rules'),
@@ -257,7 +211,6 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     {
       name: 'service',
       summary: 'run bsvc under systemd',
-      examples: ['bsvc service install --print', 'bsvc service install --worker'],
       commands: [command('install', 'write systemd units for the server', () => import('./service/install.js'))],
     },
     command('migrate', 'run pending migrations, or list them', () => import('./migrate.js')),

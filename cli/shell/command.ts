@@ -229,7 +229,6 @@ export interface CommandEntry {
 export interface CommandGroup {
   name: string;
   summary: string;
-  examples: readonly string[];
   commands: readonly CommandNode[];
   load?: undefined;
 }
@@ -254,6 +253,13 @@ export function declareParameters(command: Command, loaded: LoadedCommand): void
   const more = [loaded.details, loaded.destroys && WARNINGS[loaded.destroys]].filter(Boolean).join('\n');
   if (more) command.description(`${command.description()}\n\n${more}`);
   command.addHelpText('after', presentExamples(loaded.examples));
+}
+
+/** One example of each of its first three commands; three of a single one. */
+export async function findExamples({ commands }: CommandGroup): Promise<readonly string[]> {
+  const loads = commands.flatMap(({ load }) => load ?? []).slice(0, 3);
+  const [first = [], ...others] = await Promise.all(loads.map(async (load) => (await load()).default.examples));
+  return others.length === 0 ? first.slice(0, 3) : [first, ...others].map(([example = '']) => example);
 }
 
 export function presentExamples(examples: readonly string[]): string {

@@ -17,7 +17,7 @@ const PATHS = listPaths(COMMANDS);
 
 async function listExamples(nodes: readonly CommandNode[] = COMMANDS): Promise<string[]> {
   const found = nodes.map(async (node) =>
-    node.commands ? [...node.examples, ...(await listExamples(node.commands))] : (await node.load()).default.examples,
+    node.commands ? listExamples(node.commands) : (await node.load()).default.examples,
   );
   return [...new Set([...ROOT_EXAMPLES, ...(await Promise.all(found)).flat()])];
 }

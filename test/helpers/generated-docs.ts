@@ -85,7 +85,7 @@ async function listCommands(nodes: readonly CommandNode[], path: readonly Comman
 
 async function renderUsage(path: readonly CommandNode[]): Promise<string> {
   const leaf = path.at(-1)!;
-  const { program } = buildProgram(path, leaf.load ? (await leaf.load()).default : null);
+  const { program } = buildProgram(path, leaf.load ? (await leaf.load()).default : { examples: [] });
   let command = program;
   for (const { name } of path) command = command.commands.find((each) => each.name() === name)!;
   // That which commands inside a project share is said once at the top of the page.
