@@ -5,6 +5,8 @@ import {
 } from '../../src/features/collections/fields/constraints/constraint-rows.js';
 import {
   FIELD_TYPES,
+  hasRule,
+  NAMED_MARKS,
   OWN_USER,
   type Field,
   type FieldShape,
@@ -15,7 +17,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { namesOf } from '../../src/features/collections/fields/constraints/check-value.js';
 
 const NUMBER = /^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
-const FLAGS = ['nocase', 'fixed', 'hook', 'hidden', 'protected', 'public'] as const;
 const DEFAULTABLE: readonly FieldType[] = ['String', 'Number', 'Boolean'];
 /** Deeper text is refused before it can exhaust the parser's stack; the rule for stored schemas is stricter. */
 const MAX_DEPTH = 16;
@@ -168,15 +169,15 @@ class SpecReader {
 
   private readMark(field: Field, start: number, depth: number): void {
     const word = /^\w*/.exec(this.spec.slice(this.at))![0];
-    const flag = FLAGS.find((known) => known === word);
-    const rule = word === 'read' || word === 'write' ? word : undefined;
-    if (!flag && !rule) {
-      this.failAt(start, 'expected @nocase, @fixed, @hook, @hidden, @read(rule), @write(rule), @protected or @public');
+    const mark = NAMED_MARKS.find((known) => known === word);
+    if (!mark) {
+      const [last, ...others] = NAMED_MARKS.map((known) => `@${known}${hasRule(known) ? '(rule)' : ''}`).reverse();
+      this.failAt(start, `expected ${others.reverse().join(', ')} or ${last}`);
     }
-    if (depth > 0) this.failAt(start, `only a field at the top level can be @${word}`);
-    this.at += word.length;
-    if (flag) field[flag] = true;
-    if (rule) field[rule] = this.readRule();
+    if (depth > 0) this.failAt(start, `only a field at the top level can be @${mark}`);
+    this.at += mark.length;
+    if (hasRule(mark)) field[mark] = this.readRule();
+    else field[mark] = true;
   }
 
   /** A rule in brackets, which may have brackets and quoted texts of its own. */
@@ -280,14 +281,7 @@ function writeField(field: Field): string {
     field.unique ? '&' : '',
     field.default === undefined ? '' : `=${writeDefault(field.default)}`,
     field.stamp ? `=${field.stamp}` : '',
-    field.nocase ? '@nocase' : '',
-    field.fixed ? '@fixed' : '',
-    field.hook ? '@hook' : '',
-    field.hidden ? '@hidden' : '',
-    field.read === undefined ? '' : `@read(${field.read})`,
-    field.write === undefined ? '' : `@write(${field.write})`,
-    field.protected ? '@protected' : '',
-    field.public ? '@public' : '',
+    ...NAMED_MARKS.map((mark) => (field[mark] ? `@${mark}${hasRule(mark) ? `(${field[mark]})` : ''}` : '')),
   ];
   return `${field.name}:${presentType(field)}${marks.join('')}`;
 }

@@ -1,7 +1,7 @@
 import { findBoundedLog, presentLog } from '../../src/features/changes/log-bound.js';
 import { dropCollection } from '../../src/features/collections/drop-collection.js';
 import { writeExpire } from '../../src/features/collections/fields/expire.js';
-import type { Field } from '../../src/features/collections/fields/field.js';
+import { hasRule, NAMED_MARKS, type Field } from '../../src/features/collections/fields/field.js';
 import { writeUnique } from '../../src/features/collections/fields/unique.js';
 import { readIndexSizes } from '../../src/features/collections/indexes/document-indexes.js';
 import { suggestedIndexes } from '../../src/features/collections/indexes/unindexed-reads.js';
@@ -71,13 +71,10 @@ function presentRules({ rules }: Shown): string {
 }
 
 function presentMarks(field: Field): string {
-  const flags = (
-    ['required', 'unique', 'nocase', 'stamp', 'fixed', 'hook', 'hidden', 'protected', 'public'] as const
-  ).filter((mark) => field[mark]);
-  const rules = (['read', 'write'] as const).flatMap((mark) =>
-    field[mark] === undefined ? [] : [`${mark}: ${field[mark]}`],
-  );
-  return [...flags, ...rules].join(', ');
+  return (['required', 'unique', 'stamp', ...NAMED_MARKS] as const)
+    .filter((mark) => field[mark])
+    .map((mark) => (hasRule(mark) ? `${mark}: ${field[mark]}` : mark))
+    .join(', ');
 }
 
 const list = defineProjectCommand({

@@ -43,6 +43,11 @@ export interface Field extends FieldShape {
   public?: boolean;
 }
 
+/** What a field says by name, behind an `@` in a field spec: yes, or with `read` and `write` a rule. */
+export const NAMED_MARKS = ['nocase', 'fixed', 'hook', 'hidden', 'read', 'write', 'protected', 'public'] as const;
+
+export const hasRule = (mark: string): mark is 'read' | 'write' => mark === 'read' || mark === 'write';
+
 /** The one stamp that there is. */
 export const OWN_USER = 'user.id' as const;
 

@@ -13,7 +13,7 @@ import {
   type Rls,
 } from '../collection.js';
 import { CONSTRAINT_NAMES, constraintRow } from '../fields/constraints/constraint-rows.js';
-import { FIELD_TYPES, OWN_USER, type Field } from '../fields/field.js';
+import { FIELD_TYPES, hasRule, NAMED_MARKS, OWN_USER, type Field } from '../fields/field.js';
 import { EXPIRE, type Expire } from '../fields/expire.js';
 import { UNIQUES, type Unique } from '../fields/unique.js';
 import { completeRules } from '../rules/check-rules.js';
@@ -91,16 +91,9 @@ export const FIELD_DEFS: Record<string, SchemaObject> = {
       ...SHAPE_PROPERTIES,
       required: { type: 'boolean' },
       unique: { type: 'boolean' },
-      nocase: { type: 'boolean' },
       default: { type: ['string', 'number', 'boolean'] },
       stamp: { const: OWN_USER },
-      fixed: { type: 'boolean' },
-      hook: { type: 'boolean' },
-      hidden: { type: 'boolean' },
-      read: { type: 'string' },
-      write: { type: 'string' },
-      protected: { type: 'boolean' },
-      public: { type: 'boolean' },
+      ...Object.fromEntries(NAMED_MARKS.map((mark) => [mark, { type: hasRule(mark) ? 'string' : 'boolean' }])),
     },
   },
 };
