@@ -72,6 +72,8 @@ describe('own code is refused over HTTP', () => {
 
   it.each<[string, object]>([
     ['no moment', { at: 'tomorrow', url: URL }],
+    ['a day that no calendar has', { at: '2026-02-30T00:00:00Z', url: URL }],
+    ['an hour that no day has', { at: '2026-02-20T24:00:00Z', url: URL }],
     ['a moment too far ahead', { at: '2999-01-01T00:00:00Z', url: URL }],
     ['a body of more than 64 KiB', { at: '2026-01-01T00:00:00Z', url: URL, body: 'x'.repeat(70_000) }],
   ])('a planned call with %s', async (_, body) => {

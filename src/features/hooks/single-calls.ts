@@ -5,6 +5,7 @@ import { unlessDuplicate } from '../../platform/database/database.js';
 import { findObjectId } from '../../platform/ids.js';
 import { DAY_MS } from '../../platform/time/clock.js';
 import type { Project } from '../projects/project.js';
+import { findDate } from '../collections/fields/field-type.js';
 import { projectStore } from '../projects/project-store.js';
 import { requireRoomFor } from '../quota/database-quota.js';
 import { sizeClass } from '../quota/service-records.js';
@@ -22,7 +23,6 @@ const MAX_CALLS = 10_000;
  * a date in a document that a schedule looks at is better.
  */
 export const MAX_DAYS_AHEAD = 90;
-const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/;
 const MAX_BODY_BYTES = 64 * 1024;
 /** What a call takes besides. */
 const RECORD_BYTES = 500;
@@ -48,8 +48,8 @@ export async function planCall(
   { at, url, run, body, key }: NewCall,
 ): Promise<{ call: ScheduledCall; secret: string | null }> {
   const now = new Date(app.clock.now());
-  const dueAt = new Date(MOMENT.test(at) ? at : NaN);
-  if (!(dueAt.getTime() <= now.getTime() + MAX_DAYS_AHEAD * DAY_MS)) {
+  const dueAt = findDate(at);
+  if (!dueAt || dueAt.getTime() > now.getTime() + MAX_DAYS_AHEAD * DAY_MS) {
     throw invalid('INVALID_SCHEDULE', `A call is planned for a moment (ISO 8601) at most ${MAX_DAYS_AHEAD} days ahead`);
   }
   const text = body === undefined ? undefined : JSON.stringify(body);

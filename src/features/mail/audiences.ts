@@ -1,6 +1,7 @@
 import type { App } from '../../app.js';
 import { AppError, invalid, missing, overLimit, unavailable } from '../../errors.js';
 import { callResend, isProviderId, openResendClient, type ResendReply } from '../../platform/mail-provider/resend.js';
+import { findDate } from '../collections/fields/field-type.js';
 import type { Project } from '../projects/project.js';
 import { FLAG, openObject, orNull, text, TEXT, type TypeOf } from '../../platform/schema/schema.js';
 import { requireByokKey, isSender, resolveSender } from './project-mail.js';
@@ -244,8 +245,7 @@ function readBroadcast(app: App, project: Project, body: NewBroadcast): Broadcas
 
 function readSchedule(value: string | null | undefined): string | undefined {
   if (value === undefined || value === null) return undefined;
-  if (!/^\d{4}-\d\d-\d\dT/.test(value) || Number.isNaN(Date.parse(value))) {
-    throw invalid('INVALID_MAIL', 'scheduledAt must be an ISO 8601 date-time');
-  }
-  return new Date(value).toISOString();
+  const moment = findDate(value);
+  if (!moment) throw invalid('INVALID_MAIL', 'scheduledAt must be an ISO 8601 date-time');
+  return moment.toISOString();
 }

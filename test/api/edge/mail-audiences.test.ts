@@ -105,6 +105,13 @@ describe('audiences, contacts and broadcasts', () => {
       400,
       'scheduledAt must be an ISO 8601 date-time',
     ],
+    [
+      'post',
+      '/broadcasts',
+      { audienceId: 'a1', subject: 's', html: 'h', scheduledAt: '2030-02-30T00:00:00Z' },
+      400,
+      'scheduledAt must be an ISO 8601 date-time',
+    ],
   ];
   it.each(refused)('%s %s %j is answered %i', async (method, path, body, status, message) => {
     const reply = await call(method, path, body);
