@@ -41,7 +41,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/packaging': 250,
   'src/platform': 8860,
   test: 1175,
-  'test/api': 37300,
+  'test/api': 37330,
   'test/bench': 3300,
   'test/cli': 9880,
   'test/client': 4875,

@@ -181,11 +181,11 @@ export const GET_DOCUMENT = route('GET /api/data/:collectionName/:id', {
   summary: 'Get one document',
   access: READS_DOCUMENTS,
   ownQuery: PRESENTATION,
-  headers: { 'if-none-match': parameter('`ETag` of a copy', TEXT) },
+  headers: { 'if-none-match': parameter('`ETag` of a cached copy', TEXT) },
   answers: [
     {
       ...encoded(SHOWN_DOCUMENT, 'The document itself'),
-      headers: { ETag: 'Names this version of the document: its `updatedAt`, in quotes, where that is shown' },
+      headers: { ETag: 'The `updatedAt` in quotes, where that is shown' },
     },
     own(304, 'The copy is good'),
   ],

@@ -26,12 +26,18 @@ export const TAG_QUERY = {
   tag: parameter('A tag of the document: only its operations, with shared parts listed once', TEXT),
 };
 
-/** The short document of a tag as text; 404 NOT_FOUND with the tags that there are. */
-export function writeTag(document: ApiDocument, tag: string): string {
-  const names = document.tags.map(({ name }) => name);
-  const short = names.includes(tag) ? compactDocument(document, (name) => name === tag) : null;
-  if (!short) throw missing('NOT_FOUND', `There is no tag of this name. Tags: ${names.join(', ')}`);
-  return JSON.stringify({ ...short, tags: document.tags.filter(({ name }) => name === tag) });
+/**
+ * The short document of a tag as text, named by itself or by what its paths begin with (`data`); 404 NOT_FOUND with the
+ * tags that there are.
+ */
+export function writeTag(document: ApiDocument, named: string): string {
+  const begins = Object.entries(document.paths).find(([path]) => path.split('/')[2] === named);
+  const tag = document.tags.find(({ name }) => name === (begins ? Object.values(begins[1])[0]!.tags[0] : named));
+  if (!tag) {
+    const names = document.tags.map(({ name }) => name).join(', ');
+    throw missing('NOT_FOUND', `There is no tag of this name. Tags: ${names}`);
+  }
+  return JSON.stringify({ ...compactDocument(document, (name) => name === tag.name), tags: [tag] });
 }
 
 type Reference = { $ref: string };

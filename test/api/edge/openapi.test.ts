@@ -71,6 +71,14 @@ describe('GET /api/openapi.json?tag=…', () => {
     expect(seen.toSorted()).toEqual(all.toSorted());
   });
 
+  it.each([
+    ['data', 'Documents'],
+    ['storage', 'Files'],
+    ['mail', 'Mail'],
+  ])('%s, what its paths begin with, is %s', async (word, tag) => {
+    expect((await ofTag(word).expect(200)).text).toBe((await ofTag(tag).expect(200)).text);
+  });
+
   it('names the tags where there is none of this name', async () => {
     const { status, body } = await ofTag('nope');
     expect([status, body.code, body.message]).toEqual([
