@@ -3,7 +3,7 @@ import { unavailable } from './errors.js';
 import { FairLimiter } from './fair-limiter.js';
 import type { Config } from './config/config.js';
 import { openCache, type Cache } from './platform/cache.js';
-import { systemClock, type Clock } from './platform/time/clock.js';
+import { openServiceClock, systemClock, type Clock, type ServiceClock } from './platform/time/clock.js';
 import { openDatabase, type Database } from './platform/database/database.js';
 import { openBackgroundTasks, type BackgroundTasks } from './platform/processes/background-tasks.js';
 import { openJobQueue, type JobQueue } from './platform/jobs/job-queue.js';
@@ -29,7 +29,7 @@ import { traceDatabase } from './platform/database/traced-database.js';
 export interface App {
   readonly config: Config;
   readonly log: Logger;
-  readonly clock: Clock;
+  readonly clock: ServiceClock;
   readonly db: Database;
   readonly cache: Cache;
   readonly jobs: JobQueue;
@@ -73,10 +73,11 @@ const AGGREGATIONS = {
 export async function openApp(
   config: Config,
   log: Logger,
-  clock: Clock = systemClock,
+  machineClock: Clock = systemClock,
   telemetry: Telemetry | null = null,
 ): Promise<App> {
   requireSecretKey(config);
+  const clock = openServiceClock(machineClock);
   const opened = await openDatabase(config);
   const db = telemetry ? traceDatabase(opened, telemetry) : opened;
   const secrets = openSecretBox(config.secretKey ?? (await openOwnKey(config, db)));

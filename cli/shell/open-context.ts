@@ -161,14 +161,17 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
 }
 
 async function prepare(app: App, purpose: Purpose): Promise<App> {
-  const [{ migrateAlone, requireMigrated, requireOwnStore }, { recordEncryptionKeys }] = await Promise.all([
-    import('../../src/migrations/require-migrated.js'),
-    import('../../src/platform/secrets/encryption-keys.js'),
-  ]);
+  const [{ migrateAlone, requireMigrated, requireOwnStore }, { continueClock }, { recordEncryptionKeys }] =
+    await Promise.all([
+      import('../../src/migrations/require-migrated.js'),
+      import('../../src/platform/database/clock-drift.js'),
+      import('../../src/platform/secrets/encryption-keys.js'),
+    ]);
   try {
     if (purpose !== 'migration' && purpose !== 'diagnosis') {
       await requireOwnStore(app);
       await (purpose === 'migrating service' ? migrateAlone(app.db) : requireMigrated(app.db));
+      await continueClock(app);
       if (app.db.refusal() === null) await recordEncryptionKeys(app, app.clock.now());
     }
     if (purpose.endsWith('service')) for (const warning of app.db.warnings) app.log.warn(warning);

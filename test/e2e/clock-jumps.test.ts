@@ -2,10 +2,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type JobRecord, SCHEDULES } from '../world/jobs.js';
 import { jobStore } from '../world/stored.js';
 import { cpuSeconds } from '../bench/process-cost.js';
+import { buildProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { canMoveClocks, openMovedClock, type MovedClock } from '../helpers/moved-clock.js';
 import { startService, type RunningService } from '../helpers/run-binary.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { bearer, buildEmail, PASSWORD } from '../helpers/user-client.js';
 import { withApp } from '../helpers/with-app.js';
 
 const DAY = 86_400;
@@ -86,5 +88,45 @@ describe.skipIf(!canMoveClocks)('bsvc serve while the wall clock jumps', { timeo
     );
     expect(await isLive()).toBe(true);
     expect(cpu() - before).toBeLessThan(MAX_CPU_SECONDS);
+  });
+});
+
+describe.skipIf(!canMoveClocks)('bsvc serve after the wall clock was set back by an hour', { timeout: 180_000 }, () => {
+  it('goes on from the time that was: while it is served, and after a kill', async () => {
+    const { publishable } = await withApp(env, (app) => buildProject(app));
+    const call = (path: string, body?: object, headers = {}): Promise<Response> =>
+      fetch(`${service.ready.url}/api/userAuth${path}`, {
+        method: body ? 'POST' : 'GET',
+        headers: { 'x-api-key': publishable, 'content-type': 'application/json', ...headers },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+    const signUp = async () => {
+      const reply = await call('/signup', { email: buildEmail(), password: PASSWORD });
+      return (await reply.json()) as { accessToken: string; user: { createdAt: string } };
+    };
+    const first = await signUp();
+    const isGood = async (): Promise<boolean> =>
+      (await call('/me', undefined, bearer(first.accessToken))).status === 200;
+    expect(await isGood()).toBe(true);
+
+    clock.setAhead(-3_600);
+    await eventually('the machine’s clock is back', async () => {
+      const { headers } = await call('/me');
+      return Date.parse(headers.get('date')!) < Date.now() - 3_000_000;
+    });
+    expect(await isGood()).toBe(true);
+    const second = await signUp();
+    expect(second.user.createdAt > first.user.createdAt).toBe(true);
+
+    await eventually('the moment is noted', () =>
+      withApp(env, async (app) => {
+        const noted = await app.db.collection<{ seenAt: Date }>('clock_watch').findOne({});
+        return noted !== null && noted.seenAt.getTime() > Date.parse(first.user.createdAt);
+      }),
+    );
+    await service.stop('SIGKILL');
+    service = await startService(['serve', '--port', '0'], { ...env, ...clock.env });
+    expect(await isGood()).toBe(true);
+    expect((await signUp()).user.createdAt > first.user.createdAt).toBe(true);
   });
 });

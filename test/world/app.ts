@@ -12,7 +12,7 @@ export { startServer, type RunningServer } from '../../src/http/server.js';
 export { type Route, type RouteList, type RateClass, JSON_TYPE } from '../../src/http/routes/route.js';
 export { loadConfig, type Constants } from '../../src/config/config.js';
 export { SETTINGS } from '../../src/config/settings.js';
-export { systemClock, type Clock } from '../../src/platform/time/clock.js';
+export { openServiceClock, systemClock, type Clock } from '../../src/platform/time/clock.js';
 export { openLogger } from '../../src/platform/observe/logger.js';
 export type { JsonSchema, Schema } from '../../src/platform/schema/schema.js';
 export { migrate, MIGRATIONS, findMigrationStatus, type Migration } from '../../src/migrations/migrate.js';

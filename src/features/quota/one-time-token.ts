@@ -3,7 +3,7 @@ import type { App } from '../../app.js';
 import { unlessDuplicate, type Transaction } from '../../platform/database/database.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { randomToken, sha256Hex } from '../../platform/ids.js';
-import { CLOCKS_DIFFER_MS } from '../../platform/time/clock.js';
+import { isToCome } from '../../platform/time/clock.js';
 import { insertServiceRecord } from './insert-service-record.js';
 
 export const ONE_TIME_TOKENS = 'one_time_tokens';
@@ -58,8 +58,7 @@ const tokenStore = storeOf<OneTimeToken>(ONE_TIME_TOKENS);
 export function oneTimeTokens<H extends object>(purpose: string, lifetimeMs: number): OneTimeTokens<H> {
   const read = (app: App, project: Owner | null, stored: object | null, accepts?: Accepts<H>): GoodToken<H> | null => {
     const known = stored as OneTimeToken | null;
-    const leftMs = (known?.expiresAt.getTime() ?? 0) - app.clock.now();
-    if (known?.purpose !== purpose || leftMs <= 0 || leftMs > lifetimeMs + CLOCKS_DIFFER_MS) return null;
+    if (known?.purpose !== purpose || !isToCome(known.expiresAt.getTime(), lifetimeMs, app.clock.now())) return null;
     const { _id, projectId, encrypted } = known;
     if (project && !projectId.equals(project._id)) return null;
     const held = EJSON.parse(app.secrets.decrypt(encrypted, encryptionContext(_id))) as H;

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { storeOf } from '../../platform/database/store-of.js';
-import { CLOCKS_DIFFER_MS } from '../../platform/time/clock.js';
+import { isToCome } from '../../platform/time/clock.js';
 
 export const COUNTERS = 'counters';
 
@@ -38,12 +38,9 @@ export function counterId(app: App, projectId: ObjectId, ...what: string[]): str
   return app.secrets.mac('counter', JSON.stringify([projectId.toHexString(), ...what]));
 }
 
-/** The events that count now. One from later than now was counted before the clock was set back. */
+/** The events that count now. */
 function live(at: readonly Date[], { ms, inARow }: Cap, nowMs: number): readonly Date[] {
-  const counts = (one: Date): boolean => {
-    const ageMs = nowMs - one.getTime();
-    return ageMs < ms && ageMs > -CLOCKS_DIFFER_MS;
-  };
+  const counts = (one: Date): boolean => isToCome(one.getTime() + ms, ms, nowMs);
   return inARow ? (at.length > 0 && counts(at[0]!) ? at : []) : at.filter(counts);
 }
 

@@ -1,8 +1,9 @@
-import { CLOCK_DOUBT_MS, type Clock } from '../time/clock.js';
-import { type Database, type Store, unlessDuplicate } from './database.js';
+import { CLOCK_DOUBT_MS, type ServiceClock } from '../time/clock.js';
+import { type Database, unlessDuplicate } from './database.js';
+import { storeOf } from './store-of.js';
 import type { Logger } from '../observe/logger.js';
 
-/** The state of the clock as all processes together know it. */
+/** The state of the clock as all processes together know it: the latest moment that any of them has seen. */
 interface ClockRecord {
   _id: 'clock';
   seenAt: Date;
@@ -20,8 +21,16 @@ const TRIAL_MS = 24 * 3_600_000;
 
 interface Watching {
   readonly db: Database;
-  readonly clock: Clock;
+  readonly clock: ServiceClock;
   readonly log: Logger;
+}
+
+const clockStore = storeOf<ClockRecord>('clock_watch');
+
+/** Has a process that starts go on from the latest moment that others, or an earlier one, have seen. */
+export async function continueClock(deps: Omit<Watching, 'log'>): Promise<void> {
+  const known = await clockStore(deps).findOne({ _id: 'clock' });
+  if (known) deps.clock.notBefore(known.seenAt.getTime());
 }
 
 /**
@@ -29,14 +38,14 @@ interface Watching {
  * hour: by a clock that is wrong by a year everything is expired, and waiting a day loses nothing.
  */
 export async function isClockSteady(deps: Watching): Promise<boolean> {
-  const store: Store<ClockRecord> = deps.db.collection<ClockRecord>('clock_watch');
   for (;;) {
-    const known = await store.findOne({ _id: 'clock' });
+    const known = await clockStore(deps).findOne({ _id: 'clock' });
+    if (known) deps.clock.notBefore(known.seenAt.getTime());
     const nowMs = deps.clock.now();
     const moved = known !== null && isMoved(known.seenAt.getTime(), nowMs);
     const stillDoubted = known?.doubtedUntil && known.doubtedUntil.getTime() > nowMs ? known.doubtedUntil : null;
     const next = { seenAt: new Date(nowMs), doubtedUntil: moved ? new Date(nowMs + TRIAL_MS) : stillDoubted };
-    if (!(await replace(store, known, next))) continue;
+    if (!(await replace(deps, known, next))) continue;
     if (moved) {
       const from = known.seenAt.toISOString();
       deps.log.warn(
@@ -53,14 +62,10 @@ function isMoved(seenMs: number, nowMs: number): boolean {
 }
 
 /** False when another process was faster. */
-async function replace(
-  store: Store<ClockRecord>,
-  known: ClockRecord | null,
-  next: Omit<ClockRecord, '_id'>,
-): Promise<boolean> {
+async function replace(deps: Watching, known: ClockRecord | null, next: Omit<ClockRecord, '_id'>): Promise<boolean> {
   if (known) {
     const { _id, seenAt, doubtedUntil } = known;
-    return (await store.updateOne({ _id, seenAt, doubtedUntil }, { $set: next })).matchedCount === 1;
+    return (await clockStore(deps).updateOne({ _id, seenAt, doubtedUntil }, { $set: next })).matchedCount === 1;
   }
-  return (await unlessDuplicate(store.insertOne({ _id: 'clock', ...next }))) !== null;
+  return (await unlessDuplicate(clockStore(deps).insertOne({ _id: 'clock', ...next }))) !== null;
 }

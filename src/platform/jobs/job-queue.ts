@@ -1,5 +1,5 @@
 import { ObjectId } from 'bson';
-import type { Clock } from '../time/clock.js';
+import type { Clock, ServiceClock } from '../time/clock.js';
 import { isDuplicateKey, type Database, type Exists, type Transaction, type WriteTurn } from '../database/database.js';
 import type { Logger } from '../observe/logger.js';
 import type { PubSub } from '../processes/hints.js';
@@ -54,7 +54,7 @@ export interface JobQueue {
 /** The dependencies of every part of the queue; the App has them. */
 export interface JobDependencies {
   readonly db: Database;
-  readonly clock: Clock;
+  readonly clock: ServiceClock;
   readonly log: Logger;
   readonly jobs: JobQueue;
   readonly telemetry?: Telemetry | null;

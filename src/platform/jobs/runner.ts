@@ -6,9 +6,6 @@ import { randomToken } from '../ids.js';
 import { withTimeout } from '../time/with-timeout.js';
 import { openJobPools } from './claim-jobs.js';
 
-/** Smaller corrections of the clock are daily business. */
-const CLOCK_STEP_MS = 1_000;
-
 export interface LeaseWatch {
   /**
    * Takes back jobs whose workers are gone: whose lease is over, and was not renewed for `patienceMs` while this worker
@@ -26,17 +23,16 @@ export function openLeaseWatch<Deps extends JobDependencies>(
   kinds: ReadonlyMap<string, AnyJobDefinition<Deps>>,
   leaseMs: number,
 ): LeaseWatch {
-  /** The clock and the time since the process began, at the last look; null before the first. */
-  let seen: { clockMs: number; tickMs: number } | null = null;
+  /** The clock at the last look; before the first, as if it had gone back since. */
+  let seenMs = Infinity;
   /** Leases that were due to be renewed when last looked at, with the moment since which they are. */
   let overdue = new Map<string, number>();
   let nextLookMs = 0;
   return {
     async takeBack(patienceMs) {
       const [clockMs, tickMs] = [deps.clock.now(), performance.now()];
-      const setBack = seen !== null && clockMs - seen.clockMs < tickMs - seen.tickMs - CLOCK_STEP_MS;
-      if (setBack || !seen) await bringBackJobs(deps, leaseMs);
-      seen = { clockMs, tickMs };
+      if (clockMs < seenMs) await bringBackJobs(deps, leaseMs);
+      seenMs = clockMs;
       if (tickMs < nextLookMs) return;
       nextLookMs = tickMs + leaseMs / 3;
       const before = overdue;
@@ -50,7 +46,7 @@ export function openLeaseWatch<Deps extends JobDependencies>(
       }
     },
     forget() {
-      [seen, nextLookMs] = [null, 0];
+      [seenMs, nextLookMs] = [Infinity, 0];
     },
   };
 }

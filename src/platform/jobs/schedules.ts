@@ -106,8 +106,6 @@ export async function enqueueTick<Deps extends JobDependencies>(
  * The interval at which the clock is read, whatever is due: the longest time for which a moved clock goes unnoticed.
  */
 const LOOK_MS = 1_000;
-/** Smaller corrections of the clock are daily business. */
-const SET_BACK_MS = 1_000;
 
 interface Planned<Deps> {
   entry: Schedule<Deps>;
@@ -143,7 +141,7 @@ export function startSchedules<Deps extends JobDependencies>(
   };
   const look = (): void => {
     const nowMs = deps.clock.now();
-    if (nowMs < seenMs - SET_BACK_MS) {
+    if (nowMs < seenMs) {
       deps.log.warn('the clock was set back: the schedules start again');
       for (const each of planned) each.nextMs = each.ticks.after(nowMs);
     }

@@ -1,5 +1,5 @@
 import type { Rate } from '../../config/setting-readers.js';
-import { CLOCKS_DIFFER_MS, type Clock } from '../time/clock.js';
+import { isToCome, type Clock } from '../time/clock.js';
 
 interface CountedWindow {
   used: number;
@@ -42,10 +42,7 @@ export function openMemoryCounter(clock: Clock, maxWindows = MAX_WINDOWS): Memor
     take(key, want, rate) {
       const nowMs = clock.now();
       let window = windows.get(key);
-      // A window that ends later than one that began now could was made before the clock was set back, by more than it
-      // is corrected daily.
-      const latestMs = nowMs + rate.windowMs + CLOCKS_DIFFER_MS;
-      if (!window || window.resetMs <= nowMs || window.resetMs > latestMs) window = begin(key, rate, nowMs);
+      if (!window || !isToCome(window.resetMs, rate.windowMs, nowMs)) window = begin(key, rate, nowMs);
       const granted = Math.max(0, Math.min(want, rate.count - window.used));
       window.used += granted;
       return { granted, left: Math.max(0, rate.count - window.used), resetMs: window.resetMs };

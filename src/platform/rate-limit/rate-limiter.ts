@@ -1,5 +1,5 @@
 import type { Rate } from '../../config/setting-readers.js';
-import { CLOCKS_DIFFER_MS, type Clock } from '../time/clock.js';
+import { isToCome, type Clock } from '../time/clock.js';
 import type { MemoryCounter, Grant, RateCounter } from './memory-counter.js';
 
 /** The decision about a request, with the figures for the client. */
@@ -147,8 +147,7 @@ function openWindows(clock: Clock) {
     current(key: string, rate: Rate): Known {
       const nowMs = clock.now();
       const found = known.get(key);
-      const latestMs = nowMs + rate.windowMs + CLOCKS_DIFFER_MS;
-      if (found && found.limit === rate.count && found.resetMs > nowMs && found.resetMs <= latestMs) return found;
+      if (found?.limit === rate.count && isToCome(found.resetMs, rate.windowMs, nowMs)) return found;
       if (found && found.waiting.length > 0) return found;
       known.delete(key);
       if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value!);

@@ -1,6 +1,6 @@
 import supertest from 'supertest';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type App, systemClock } from '../../world/app.js';
+import { type App, openServiceClock, systemClock } from '../../world/app.js';
 import { type JobRecord, drainJobs, listOutbox, sweepWebhooksJob } from '../../world/jobs.js';
 import { purgeTrashJob } from '../../../src/features/documents/bulk/remove-old-documents.job.js';
 import { removeExpiredAccessJob } from '../../../src/features/users/remove-expired.job.js';
@@ -308,7 +308,7 @@ describe('the job queue when the clock is moved', () => {
       const ticks: string[] = [];
       const deps = {
         ...test.app,
-        clock: systemClock,
+        clock: openServiceClock(systemClock),
         db: { collection: () => ({ findOne: () => Promise.resolve(null) }) } as never,
         jobs: {
           ...test.app.jobs,

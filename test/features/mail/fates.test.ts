@@ -294,17 +294,17 @@ describe('mail that a crash left', () => {
     expect(await logs()).toMatchObject([{ status: 'sent' }]);
   });
 
-  it('is handed over at once when it was written by a clock that has been set back since', async () => {
+  it('is handed over at once when it was written by a clock that was more than an hour ahead', async () => {
     await send().expect(200);
     await jobStore(test.app).deleteMany({});
-    clock.ms -= HOUR;
+    clock.ms -= HOUR / 2;
     await sweep();
     expect(await jobStore(test.app).countDocuments({})).toBe(0);
-    clock.ms -= 1;
+    clock.ms -= HOUR;
     await sweep();
     await drainJobs(test.app);
     expect(await logs()).toMatchObject([{ status: 'sent' }]);
-    clock.ms += HOUR + 1;
+    clock.ms += 1.5 * HOUR;
   });
 
   it('gives its slot back where it was never written, once it is five minutes old', async () => {

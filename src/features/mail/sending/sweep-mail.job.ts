@@ -27,9 +27,9 @@ export const sweepMail: JobDefinition<App> = {
     for await (const log of stranded) await enqueueMail(app, log);
     for await (const usage of mailUsageStore(app).find({ 'open.0': { $exists: true } })) {
       for (const id of usage.open) {
-        if (id.getTimestamp() < before || id.getTimestamp() > doubted) {
-          await reconcileReservation(app, usage.projectId, id);
-        }
+        // Ids are made by the machine's clock.
+        const ageMs = app.clock.machine() - id.getTimestamp().getTime();
+        if (ageMs > LEFT_BEHIND_MS || ageMs < -CLOCK_DOUBT_MS) await reconcileReservation(app, usage.projectId, id);
       }
     }
   },

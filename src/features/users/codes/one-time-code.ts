@@ -2,7 +2,7 @@ import { randomInt, timingSafeEqual } from 'node:crypto';
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
-import { DAY_MS, CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
+import { DAY_MS, isToCome } from '../../../platform/time/clock.js';
 import { unlessDuplicate } from '../../../platform/database/database.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import type { Project } from '../../projects/project.js';
@@ -106,10 +106,11 @@ export async function openCode(
   return isOpen ? { id } : { waitMs: COOLDOWN_MS };
 }
 
-/** How long a code keeps another one from taking its place. One from later than now was sent by a clock ahead of it. */
+/** How long a code keeps another one from taking its place. */
 function coolIn(app: App, code: Pick<OneTimeCode, 'sentAt'> | null): number {
-  const ageMs = app.clock.now() - (code?.sentAt.getTime() ?? 0);
-  return ageMs < -CLOCKS_DIFFER_MS ? 0 : Math.min(COOLDOWN_MS, COOLDOWN_MS - ageMs);
+  const nowMs = app.clock.now();
+  const endMs = (code?.sentAt.getTime() ?? 0) + COOLDOWN_MS;
+  return isToCome(endMs, COOLDOWN_MS, nowMs) ? Math.min(COOLDOWN_MS, endMs - nowMs) : 0;
 }
 
 /** Stores a code in the place of an older one, if there is one; false when another request did so first. */
@@ -119,8 +120,7 @@ async function storeCode(app: App, fresh: OneTimeCode): Promise<boolean> {
   await changeCode(app, fresh._id, (known) => {
     isStored = coolIn(app, known) <= 0;
     if (!isStored) return known;
-    const leftMs = known.dayEndsAt.getTime() - app.clock.now();
-    const isSameDay = leftMs > 0 && leftMs <= DAY_MS + CLOCKS_DIFFER_MS;
+    const isSameDay = isToCome(known.dayEndsAt.getTime(), DAY_MS, app.clock.now());
     return isSameDay ? { ...fresh, dayEndsAt: known.dayEndsAt, dayTries: known.dayTries } : fresh;
   });
   return isStored;
@@ -231,11 +231,9 @@ async function tryCode(
   let counted: OneTimeCode | null = null;
   const count = (isTied: boolean): Promise<void> =>
     changeCode(app, id, (known) => {
-      const leftMs = known.expiresAt.getTime() - app.clock.now();
       const isAsker = isTied || known.askedFrom === network;
       const isTriable =
-        leftMs > 0 &&
-        leftMs <= CODE_LIFETIME_MS + CLOCKS_DIFFER_MS &&
+        isToCome(known.expiresAt.getTime(), CODE_LIFETIME_MS, app.clock.now()) &&
         known.tries < (isAsker ? MAX_TRIES : MAX_TRIES_OF_OTHERS) &&
         known.dayTries < (isTied ? MAX_TRIES_A_DAY : MAX_STRANGE_TRIES_A_DAY);
       counted = isTriable ? known : null;

@@ -55,7 +55,7 @@ const NO_RESET = { [`${HIDDEN_FIELD}.mfaResetAt`]: null };
 
 async function useTotp(app: App, project: Project, user: User, code: string): Promise<boolean> {
   const { totp } = user[HIDDEN_FIELD];
-  const step = totp ? findTotpStep(openTotp(app, user, totp.encrypted), code, app.clock.now()) : null;
+  const step = totp ? findTotpStep(openTotp(app, user, totp.encrypted), code, app.clock.machine()) : null;
   if (!totp || step === null) return false;
   const place = `${HIDDEN_FIELD}.totp`;
   const taken = await noteInAccount(

@@ -28,7 +28,7 @@ export async function confirmTotp(app: App, project: Project, user: User, code: 
   const pending = user[HIDDEN_FIELD].totpPending;
   const now = app.clock.now();
   const secret = pending && pending.until.getTime() > now ? openTotp(app, user, pending.encrypted) : null;
-  const step = secret === null ? null : findTotpStep(secret, code, now);
+  const step = secret === null ? null : findTotpStep(secret, code, app.clock.machine());
   if (!pending || secret === null || step === null) {
     throw invalid('MFA_CODE_INVALID', 'The code is wrong, or the ten minutes have passed');
   }

@@ -91,8 +91,8 @@ async function repeat(app: App, project: Project, token: RefreshToken, now: numb
   }
   const at = session.rotated.findIndex((rotation) => rotation.hash === hash);
   const rotation = session.rotated[at];
-  // Both ways: the clock may have been set back a little, and a rotation from far ahead says nothing about an honest
-  // client.
+  // Both ways: another process's clock may be a little ahead, and a rotation from far ahead says nothing about an
+  // honest client.
   if (rotation && Math.abs(now - rotation.at.getTime()) < GRACE_MS) {
     const successor = findSuccessor(app.secrets, token, session.rotated[at + 1]?.hash ?? session.tokenHash);
     if (successor) return { session, successor };

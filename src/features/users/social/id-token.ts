@@ -42,7 +42,7 @@ export async function checkIdToken(
       audience: clientIds,
       algorithms: ALGORITHMS,
       requiredClaims: ['iss', 'sub', 'exp', 'iat'],
-      currentDate: new Date(app.clock.now()),
+      currentDate: new Date(app.clock.machine()),
       clockTolerance: TOLERANCE_SECONDS,
     });
     // One issuer stands for many tenants: its discovery names the place of theirs.

@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import { forbidden, unauthenticated } from '../../../errors.js';
 import { clientNetwork } from '../../../http/requests/client-address.js';
 import { openObject, text } from '../../../platform/schema/schema.js';
-import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
+import { isToCome } from '../../../platform/time/clock.js';
 import { levelOf, type Level } from '../../access/caller.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
@@ -133,8 +133,7 @@ async function findFresh(
   const authentication = authenticationOf(found);
   if (isAnonymous(user)) return authentication;
   const at = level === 2 ? found.mfaAt : authentication.authAt;
-  const ageMs = at ? app.clock.now() - at.getTime() : Infinity;
-  return ageMs < FRESH_MS && ageMs > -CLOCKS_DIFFER_MS ? authentication : null;
+  return at && isToCome(at.getTime() + FRESH_MS, FRESH_MS, app.clock.now()) ? authentication : null;
 }
 
 /**

@@ -40,7 +40,7 @@ export async function attemptDelivery(
         ...webhook.headers,
         'content-type': 'application/json',
         'user-agent': `bsvc/${VERSION}`,
-        ...signDelivery(secrets, delivery.eventId, at.getTime(), body),
+        ...signDelivery(secrets, delivery.eventId, app.clock.machine(), body),
       },
       body,
       signal,

@@ -47,7 +47,7 @@ describe('a worker whose clock is four minutes ahead', () => {
       },
     };
     const lost: AnyJobDefinition<App> = { name: 'test.lost', retry: { delaysMs: [0] }, run: async () => undefined };
-    const ahead = { ...test.app, clock: { now: () => Date.now() + 4 * 60_000 } };
+    const ahead = { ...test.app, clock: { ...test.app.clock, now: () => Date.now() + 4 * 60_000 } };
     // Long enough that a busy machine’s heart beats in time.
     const leaseMs = 3_000;
     const lease = { concurrency: 10, leaseMs };
