@@ -215,7 +215,5 @@ const clearOwnBucket = defineProjectCommand({
   },
 });
 
-export default {
-  ...{ set, show, clear },
-  ...{ 'bucket set': setOwnBucket, 'bucket show': showBucket, 'bucket clear': clearOwnBucket },
-};
+export default { set, show, clear };
+export const bucketCommands = { set: setOwnBucket, show: showBucket, clear: clearOwnBucket };

@@ -243,7 +243,5 @@ const removeTimed = defineProjectCommand({
   },
 });
 
-export default {
-  ...{ add, list: listAll, remove, test },
-  ...{ 'schedule add': addTimed, 'schedule list': listTimed, 'schedule remove': removeTimed },
-};
+export default { add, list: listAll, remove, test };
+export const scheduleCommands = { add: addTimed, list: listTimed, remove: removeTimed };

@@ -173,7 +173,5 @@ const removeText = defineProjectCommand({
   },
 });
 
-export default {
-  ...{ test, logs, outbox },
-  ...{ 'template list': listNames, 'template set': setText, 'template remove': removeText },
-};
+export default { test, logs, outbox };
+export const templateCommands = { list: listNames, set: setText, remove: removeText };
