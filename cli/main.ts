@@ -27,7 +27,7 @@ void run(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   env: process.env,
-  cwd: process.cwd(),
+  cwd: currentDirectory(),
   stop: stop.signal,
 }).then((exitCode) => {
   // Ends although something may still hold the event loop, but not before a pipe has taken what was written.
@@ -52,4 +52,14 @@ function end(exitCode: number, patience = 10): void {
 function endBy(signal: NodeJS.Signals): void {
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
+}
+
+/** Node throws where it has been removed. */
+function currentDirectory(): string {
+  try {
+    return process.cwd();
+  } catch {
+    console.error('bsvc: The current directory does not exist any more. Change to another one.');
+    process.exit(1);
+  }
 }

@@ -23,8 +23,12 @@ export async function readStructuredFile(context: Context, file: string): Promis
   if (text.length > MAX_FILE_BYTES) throw invalid('FILE_TOO_LARGE', `${file} is larger than 5 MB.`);
   try {
     if (!/\.ya?ml$/i.test(file)) return JSON.parse(text) as unknown;
-    const { parse } = await import('yaml');
-    return parse(text, { maxAliasCount: 100 }) as unknown;
+    const { parseDocument } = await import('yaml');
+    const document = parseDocument(text);
+    // A tag that nothing reads is a warning: its value would be taken for a plain text.
+    const [mistake] = [...document.errors, ...document.warnings];
+    if (mistake) throw mistake;
+    return document.toJS({ maxAliasCount: 100 }) as unknown;
   } catch (error) {
     const why = (error as Error).message.split('\n')[0]!;
     const said = `${file} cannot be read: ${why.replace(/\.?:?$/, '.')}`;

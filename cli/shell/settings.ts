@@ -76,7 +76,12 @@ function readEnvFile(io: Io, named: string | undefined): ConfigLayer[] {
       `--env-file names ${named}, but ${code === 'ENOENT' ? 'there is no such file' : 'it cannot be read'}.`,
     );
   }
-  return [{ source, values: parseEnv(text) }];
+  const values = parseEnv(text.replace(/\r\n?/g, '\n'));
+  // Without a word the default would count, such as another data directory.
+  const [, lost] =
+    [...text.matchAll(/^[ \t]*(?:export[ \t]+)?(BSVC_\w+)/gm)].find(([, name]) => !(name! in values)) ?? [];
+  if (lost !== undefined) throw new UsageError(`${source} gives ${lost} no value: write ${lost}=<value>.`);
+  return [{ source, values }];
 }
 
 /** The setting, or the format that suits standard error. */

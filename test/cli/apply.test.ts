@@ -346,6 +346,7 @@ Nothing was changed (--dry-run).
     ],
     ['    plan: gold', 1, 'bsvc: bsvc.yaml:4: Validation failed: projects.0.plan must be one of free, pro.'],
     ['   plan: [}', 1, 'bsvc: bsvc.yaml cannot be read: '],
+    ['    plan: !secret pro', 1, 'bsvc: bsvc.yaml cannot be read: Unresolved tag: !secret'],
   ])('is refused with the place of a mistake: %s', async (lines, code, said) => {
     writeFileSync(join(home.dir, 'bsvc.yaml'), `format: bsvc/1\nprojects:\n  - name: shop\n${lines}\n`);
     const refused = await bsvc(['apply', '-f', 'bsvc.yaml']);

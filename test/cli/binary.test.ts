@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { BINARY, runBinary } from '../helpers/run-binary.js';
 import { openTempDir } from '../helpers/temp-dir.js';
@@ -41,6 +43,18 @@ describe('the bsvc binary', () => {
       expect([code, stderr]).toEqual([2, 'bsvc: --env-file names absent.env, but there is no such file.\n']);
     },
   );
+
+  it('says that the current directory has been removed', async () => {
+    const gone = mkdtempSync(join(dir.path, 'gone-'));
+    const line = `rmdir "${gone}" && exec "${BINARY}" project list`;
+    const child = spawn('sh', ['-c', line], { env: { ...env, PATH: process.env.PATH }, cwd: gone });
+    let stderr = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    const [code] = (await once(child, 'close')) as [number];
+    const said = 'bsvc: The current directory does not exist any more. Change to another one.\n';
+    // Behind what the shells say of it themselves.
+    expect([code, stderr.slice(-said.length), stderr.includes('    at ')]).toEqual([1, said, false]);
+  });
 
   it('never waits for input without a terminal: exit 2', async () => {
     for (const words of [

@@ -194,6 +194,23 @@ describe('bsvc settings', () => {
     expect({ code, stderr }).toEqual({ code: 2, stderr: 'bsvc: The settings file .env cannot be read (ELOOP).\n' });
   });
 
+  it.each(['\n', '\r\n', '\r'])('reads an env file whose lines end with %j', async (end) => {
+    const lines = ['BSVC_DATA_DIR=there', 'export BSVC_PORT="5001"', '# BSVC_HOST is not set', 'BSVC_TYPO=x', ''];
+    writeFileSync(join(dir, 'ends.env'), lines.join(end));
+    const found = await read(['--env-file', 'ends.env']);
+    expect([found('BSVC_DATA_DIR')?.value, found('BSVC_PORT')?.value]).toEqual([join(dir, 'there'), 5001]);
+  });
+
+  it.each(['BSVC_DATA_DIR: there', 'BSVC_DATA_DIR there', 'export BSVC_DATA_DIR', 'BSVC_DATA_DIR'])(
+    'does not take the default for a setting whose line gives no value: %s',
+    async (line) => {
+      writeFileSync(join(dir, 'lost.env'), `OTHER=1\n${line}\n`);
+      const { code, stderr } = await runCli(['settings', '--env-file', 'lost.env'], { cwd: dir });
+      const said = 'bsvc: lost.env gives BSVC_DATA_DIR no value: write BSVC_DATA_DIR=<value>.\n';
+      expect({ code, stderr }).toEqual({ code: 2, stderr: said });
+    },
+  );
+
   it('masks secrets in every form of output', async () => {
     for (const form of [[], ['--json'], ['--quiet']]) {
       const { stdout } = await runCli(['settings', ...form], { cwd: dir, env: { MONGODB_URI: 'mongodb://u:pw@h/x' } });
