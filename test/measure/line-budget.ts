@@ -3,7 +3,7 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12200,
+  cli: 12215,
   src: 1100,
   'src/client': 5625,
   'src/config': 800,
