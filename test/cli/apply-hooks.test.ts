@@ -129,6 +129,23 @@ describe('hooks of a declaration', () => {
     expect((await bsvc(['project', 'show', 'shop', '--json'])).json<{ plan: string }>().plan).toBe('free');
   });
 
+  it('come with schedules, which are added, changed and dropped by their names', async () => {
+    const timed = (...schedules: string[]) => `${file('[]', '')}    schedules: [${schedules.join(', ')}]\n`;
+    const at = (name: string, hour: number) => `{ name: ${name}, cron: "0 ${hour} * * *", url: "http://127.0.0.1:9/" }`;
+    const made = await apply(timed(at('nightly', 3), at('early', 5)));
+    expect(made.map(({ secret, ...change }) => [change, secret?.slice(0, 6)])).toEqual([
+      [{ action: 'add', kind: 'schedule', name: 'shop/nightly' }, 'whsec_'],
+      [{ action: 'add', kind: 'schedule', name: 'shop/early' }, 'whsec_'],
+    ]);
+    expect(await apply(timed(at('nightly', 4)), '--prune')).toEqual([
+      { action: 'change', kind: 'schedule', name: 'shop/nightly', what: ['cron: 0 3 * * * -> 0 4 * * *'] },
+      { action: 'drop', kind: 'schedule', name: 'shop/early' },
+    ]);
+    expect(await apply(timed(at('nightly', 4)), '--prune')).toEqual([]);
+    expect(said(await apply(timed(), '--prune'))).toEqual(['drop schedule shop/nightly']);
+    await expect(apply(timed(at('n', 1), at('n', 1)))).rejects.toThrow('The schedule "n" is declared twice');
+  });
+
   it('see no variable of the service', async () => {
     await expect(apply(file('[]', 'ownCode: { env: [BSVC_SECRET_KEY] }'))).rejects.toThrow('cannot be given');
     await expect(apply(file('[]', 'ownCode: { env: [RESEND_API_KEY] }'))).rejects.toThrow('cannot be given');
