@@ -116,7 +116,7 @@ export async function commitWrites(
   const [only] = turns;
   const store = (): Promise<WrittenStep[]> =>
     turns.length === 1
-      ? app.db.transform(only!.collection, only!.id, only!.run, asked[0]!.action === 'insert').then((step) => [step])
+      ? app.db.transform(only!.collection, only!.id, only!.run, asked[0]?.action === 'insert').then((step) => [step])
       : app.db.transformTogether(turns);
   let written: Committed[];
   try {

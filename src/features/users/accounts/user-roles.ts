@@ -12,10 +12,12 @@ import {
   USERS,
 } from '../../collections/users-collection.js';
 import { Problems } from '../../documents/reply/problems.js';
+import { commitWrite, type DecidedWrite } from '../../documents/store/commit-writes.js';
+import { openVersions } from '../../documents/store/next-version.js';
+import { withValues } from '../../documents/store/service-change.js';
 import type { Project } from '../../projects/project.js';
-import { changeUser } from './change-user.js';
 import type { User } from '../user.js';
-import { accountChanged, requireUser } from '../user-store.js';
+import { userGone } from '../user-store.js';
 
 /** Roles as a body brings them. */
 export const ROLE_LIST = arrayOf(text({ pattern: ROLE_PATTERN, examples: ['editor'] }), {
@@ -24,7 +26,6 @@ export const ROLE_LIST = arrayOf(text({ pattern: ROLE_PATTERN, examples: ['edito
 });
 
 const ROLE = new RegExp(ROLE_PATTERN);
-const MAX_RACES = 5;
 
 /** The roles of a user; none where the project keeps something else as `roles`. */
 export async function listRoles(app: App, project: Project, user: User): Promise<readonly string[]> {
@@ -43,19 +44,31 @@ export async function changeRoles(
   { _id }: Pick<User, '_id'>,
   change: (present: readonly string[]) => readonly string[],
 ): Promise<User> {
-  const { fields } = await requireCollection(app, project._id, USERS);
+  return (await commitWrite(app, await openRoles(app, project, { _id }, change))).after as User;
+}
+
+/** The decision of changeRoles, to be committed with others. */
+export async function openRoles(
+  app: App,
+  project: Project,
+  { _id }: Pick<User, '_id'>,
+  change: (present: readonly string[]) => readonly string[],
+): Promise<DecidedWrite> {
+  const collection = await requireCollection(app, project._id, USERS);
+  const { fields } = collection;
   requireRolesPlace(fields);
   const path = rolesPlace(fields) === 'built in' ? `${HIDDEN_FIELD}.${ROLES}` : ROLES;
-  for (let race = 0; race < MAX_RACES; race++) {
-    const user = await requireUser(app, project._id, _id.toHexString());
-    const stored = path === ROLES ? user[ROLES] : user[HIDDEN_FIELD].roles;
-    const problems = new Problems();
-    const roles = readRoles(change(rolesOf(fields, user)), problems);
-    problems.throwIfAny();
-    const changed = await changeUser(app, project, { _id, [path]: stored ?? null }, { [path]: roles });
-    if (changed) return changed;
-  }
-  throw accountChanged();
+  const versions = await openVersions(app, collection, 'update');
+  return {
+    ...{ collection, id: _id, action: 'update' },
+    decide(stored) {
+      if (stored?.isDeleted !== false) throw userGone();
+      const problems = new Problems();
+      const roles = readRoles(change(rolesOf(fields, stored)), problems);
+      problems.throwIfAny();
+      return versions.next(stored, withValues(stored, { [path]: roles }));
+    },
+  };
 }
 
 /**

@@ -14,14 +14,15 @@ import { insertServiceRecord } from '../../quota/insert-service-record.js';
 import { countMailTo } from '../codes/mail-allowance.js';
 import { deliverToUser } from '../user-hooks.js';
 import { isEmail, normaliseEmail } from '../credentials.js';
-import { unlessDuplicate } from '../../../platform/database/database.js';
-import { insertDocumentRecord } from '../../documents/write/insert-document.js';
-import { changeRoles } from '../accounts/user-roles.js';
+import type { WriteTurn } from '../../../platform/database/database.js';
+import { commitWrites, type DecidedWrite } from '../../documents/store/commit-writes.js';
+import { openInsert } from '../../documents/write/insert-document.js';
+import { openRoles } from '../accounts/user-roles.js';
 import type { User } from '../user.js';
 
 export const INVITES = 'invites';
 
-/** An invitation of an address to a project (accounts.md 3). */
+/** An invitation of an address to a project (accounts.md 3), until it is accepted. */
 interface Invite {
   /** SHA-256 of the token in the mail. */
   _id: string;
@@ -30,14 +31,10 @@ interface Invite {
   projectId: ObjectId;
   email: string;
   roles: string[];
-  /** The document to store, in which `=user.id` stands for the user, and its id, so that it is stored once. */
-  set?: { collection: string; document: Record<string, unknown>; documentId: ObjectId };
+  /** The document to store, in which `=user.id` stands for the user. */
+  set?: { collection: string; document: Record<string, unknown> };
   createdAt: Date;
   expiresAt: Date;
-  /** The user who has started to accept it; no other user may. */
-  usedBy: ObjectId | null;
-  /** When all of it was done. */
-  usedAt: Date | null;
 }
 
 const inviteStore = storeOf<Invite>(INVITES);
@@ -55,14 +52,14 @@ const MAX_LISTED = 100;
 
 /** The open invitations of a project, the newest first; at most 100, which is as many as there can be. */
 export function listInvites(app: App, project: Pick<Project, '_id'>): Promise<Invite[]> {
-  const open = { projectId: project._id, usedAt: null, expiresAt: { $gt: new Date(app.clock.now()) } };
+  const open = { projectId: project._id, expiresAt: { $gt: new Date(app.clock.now()) } };
   return inviteStore(app).find(open).sort({ createdAt: -1, _id: -1 }).limit(MAX_LISTED).toArray();
 }
 
 /** Takes an open invitation back by one write; 404 INVITE_NOT_FOUND. */
 export async function withdrawInvite(app: App, project: Pick<Project, '_id'>, invite: string): Promise<void> {
   const id = findObjectId(invite);
-  const gone = id && (await inviteStore(app).findOneAndDelete({ projectId: project._id, id, usedAt: null }));
+  const gone = id && (await inviteStore(app).findOneAndDelete({ projectId: project._id, id }));
   if (!gone) throw inviteUnknown();
 }
 
@@ -117,7 +114,7 @@ export async function sendInvite(app: App, project: Project, input: InviteInput)
     // Refused now, not when the invited person comes.
     readNewDocument(collection, fillIn(set.document, new ObjectId()), null, now);
   }
-  const open = { projectId: project._id, usedAt: null, expiresAt: { $gt: new Date(now) } };
+  const open = { projectId: project._id, expiresAt: { $gt: new Date(now) } };
   if ((await inviteStore(app).countDocuments(open)) >= MAX_OPEN) {
     throw conflict('TOO_MANY_INVITES', `A project has at most ${MAX_OPEN} open invitations: withdraw some first`);
   }
@@ -131,11 +128,9 @@ export async function sendInvite(app: App, project: Project, input: InviteInput)
     projectId: project._id,
     email,
     roles,
-    ...(set && { set: { ...set, documentId: new ObjectId() } }),
+    ...(set && { set }),
     createdAt: new Date(now),
     expiresAt: new Date(now + LIFETIME_MS),
-    usedBy: null,
-    usedAt: null,
   };
   await insertServiceRecord(app, 'invites', invite);
   const inviteUrl = `${input.redirect}#${new URLSearchParams({ invite: token }).toString()}`;
@@ -149,7 +144,6 @@ export async function requireInvite(app: App, project: Project, token: string): 
   const invite = await inviteStore(app).findOne({
     _id: sha256Hex(token),
     projectId: project._id,
-    usedAt: null,
     expiresAt: { $gt: new Date(app.clock.now()) },
   });
   if (!invite) throw inviteUnknown();
@@ -157,36 +151,38 @@ export async function requireInvite(app: App, project: Project, token: string): 
 }
 
 /**
- * Gives the user the roles of an invitation and stores its document, both once: the invitation is the user's with the
- * first write, and what a crash left undone is done when it is accepted again. Opens no session. 403 EMAIL_MISMATCH
- * unless it is for the user's proven address.
+ * Gives the user the roles of an invitation and stores its document, by the transaction that uses it up; who has the
+ * document already gets the roles. Opens no session. 403 EMAIL_MISMATCH unless it is for the user's proven address.
  */
 export async function acceptInvite(app: App, project: Project, user: User, token: string): Promise<User> {
-  const invite = await requireInvite(app, project, token);
-  if (!user.emailVerified || user.email !== invite.email) {
+  const { _id, email, roles, set } = await requireInvite(app, project, token);
+  if (!user.emailVerified || user.email !== email) {
     throw forbidden('EMAIL_MISMATCH', 'The invitation is for another address, or your address is not confirmed');
   }
-  const own = { _id: invite._id, usedBy: { $in: [null, user._id] }, usedAt: null };
-  const claimed = await inviteStore(app).updateOne(own, { $set: { usedBy: user._id } });
-  if (claimed.matchedCount === 0) throw inviteUnknown();
-  const { roles } = invite;
-  const welcomed =
-    roles.length === 0
-      ? user
-      : await changeRoles(app, project, user, (present) => [...new Set([...present, ...roles])]);
-  await storeDocument(app, project, user, invite);
-  await inviteStore(app).updateOne(own, { $set: { usedAt: new Date(app.clock.now()) } });
-  return welcomed;
+  const first: WriteTurn = {
+    ...{ collection: INVITES, id: _id },
+    run(stored) {
+      if (!stored) throw inviteUnknown();
+      return null;
+    },
+  };
+  const join = (present: readonly string[]): string[] => [...new Set([...present, ...roles])];
+  const granted = roles.length > 0 ? [await openRoles(app, project, user, join)] : [];
+  const inserted = set ? [await openDocument(app, project, user, set)] : [];
+  const [welcomed] = await commitWrites(app, [...granted, ...inserted], { first }).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== 'DUPLICATE_VALUE') throw error;
+    return commitWrites(app, granted, { first });
+  });
+  return granted.length > 0 ? (welcomed!.after as User) : user;
 }
 
-async function storeDocument(app: App, project: Project, user: User, { set }: Invite): Promise<void> {
-  if (!set) return;
-  const collection = await requireCollection(app, project._id, set.collection);
-  const document = readNewDocument(collection, fillIn(set.document, user._id), null, app.clock.now());
-  try {
-    await unlessDuplicate(insertDocumentRecord(app, collection, { ...document, _id: set.documentId }));
-  } catch (error) {
-    // A member already.
-    if (!(error instanceof AppError) || error.code !== 'DUPLICATE_VALUE') throw error;
-  }
+async function openDocument(
+  app: App,
+  project: Project,
+  { _id }: User,
+  { collection: name, document }: NonNullable<Invite['set']>,
+): Promise<DecidedWrite> {
+  const collection = await requireCollection(app, project._id, name);
+  const filled = readNewDocument(collection, fillIn(document, _id), null, app.clock.now());
+  return openInsert(app, { collection, writer: null }, filled);
 }
