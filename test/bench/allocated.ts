@@ -5,14 +5,14 @@ import { COMMON, type Case } from './http-cases.js';
 import { service } from './http-servers.js';
 
 /**
- * The operations of the table, with the KiB that each allocated when the row was last set: the most of several runs
- * beside other tests, where V8 compiles later. Alone they are 15.3, 48, 58 and 57.
+ * The operations of the table, with the KiB that each allocated when the row was last set, beside other tests, where V8
+ * compiles later. Alone they are 15.3, 46.6, 37 and 36.
  */
 export const ALLOCATED: Readonly<Record<string, number>> = {
-  'get by id': 17,
-  'list of 20': 54,
-  create: 55,
-  'update one field': 53,
+  'get by id': 16,
+  'list of 20': 49,
+  create: 38,
+  'update one field': 37,
 };
 
 const DOCUMENTS = 2_000;

@@ -76,7 +76,9 @@ export class KeyWriter {
   }
 
   take(): Buffer {
-    return Buffer.from(this.bytes.subarray(0, this.at));
+    const key = Buffer.allocUnsafe(this.at);
+    this.copyTo(key, 0);
+    return key;
   }
 
   /** Copies the key to `target` from `start` on; returns the position after it. */
