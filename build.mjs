@@ -41,38 +41,6 @@ const script = {
   footer: { js: '})' },
 };
 
-/** Loaded when used: commander only wants it for commands in files of their own, of which there are none. */
-const lateProcesses = {
-  name: 'late-processes',
-  /** @param {import('esbuild').PluginBuild} build */
-  setup(build) {
-    build.onResolve({ filter: /^node:child_process$/ }, ({ importer }) =>
-      importer.includes('node_modules/commander/') ? { path: 'child_process', namespace: 'late' } : undefined,
-    );
-    build.onLoad({ filter: /.*/, namespace: 'late' }, () => ({
-      contents: "module.exports = { get spawn() { return require('node:child_process').spawn; } };",
-    }));
-  },
-};
-
-/**
- * The part of lmdb that is JavaScript, compiled with the rest, without its encoder of values, as the engine stores bytes
- * alone: a process needs 4 MB less. The native part comes from lmdb's package for this platform: its own search takes as
- * long as all of lmdb.
- */
-const lmdbWithin = {
-  name: 'lmdb-within',
-  /** @param {import('esbuild').PluginBuild} build */
-  setup(build) {
-    build.onResolve({ filter: /^(msgpackr|node-gyp-build-optional-packages)$/ }, ({ path, importer }) =>
-      importer.includes('node_modules/lmdb/') ? { path, namespace: 'lmdb-part' } : undefined,
-    );
-    build.onLoad({ filter: /.*/, namespace: 'lmdb-part' }, ({ path }) => ({
-      contents: path === 'msgpackr' ? NO_ENCODER : NATIVE_PART,
-    }));
-  },
-};
-const NO_ENCODER = 'export class Encoder { constructor() { throw new Error("values are bytes"); } }';
 const NATIVE_PART = `
   import { createRequire } from 'node:module';
   import { dirname, join } from 'node:path';
@@ -91,6 +59,74 @@ const NATIVE_PART = `
   }
 `;
 
+/**
+ * What packages import and the service never uses, or not at its start, by the end of the import and a part of the path
+ * of who imports it: a process keeps the text of its script in memory, and what a module makes when it is loaded.
+ *
+ * @type {{ path: RegExp, from: string, contents: string }[]}
+ */
+const REPLACED = [
+  // Commander only wants it for commands in files of their own, of which there are none.
+  {
+    path: /^node:child_process$/,
+    from: '/commander/',
+    contents: "module.exports = { get spawn() { return require('node:child_process').spawn; } };",
+  },
+  // The JavaScript of lmdb is compiled with the rest, without its encoder of values, as the engine stores bytes alone.
+  {
+    path: /^msgpackr$/,
+    from: '/lmdb/',
+    contents: 'export class Encoder { constructor() { throw new Error("values are bytes"); } }',
+  },
+  // Its own search for the native part, which is in lmdb's package for this platform, takes as long as all of lmdb.
+  { path: /^node-gyp-build-optional-packages$/, from: '/lmdb/', contents: NATIVE_PART },
+  // Tables of all encodings: bodies are taken as bytes.
+  {
+    path: /^iconv-lite$/,
+    from: '/raw-body/',
+    contents: 'exports.getDecoder = () => { throw new Error("bodies are bytes"); };',
+  },
+  // The texts of errors in all languages: its only user checks options of this service's own.
+  { path: /\/locales\/index\.js$/, from: '/zod/', contents: 'export {};' },
+  // Questions at a terminal are answered in a line.
+  {
+    path: /^@inquirer\/external-editor$/,
+    from: '/@inquirer/editor/',
+    contents: 'export function editAsync() { throw new Error("there is no editor"); }',
+  },
+  // It asks for the stack, and so for where each line of the whole script begins, to tell developers of what is old.
+  {
+    path: /^depd$/,
+    from: '/node_modules/',
+    contents: 'module.exports = () => Object.assign(() => {}, { function: (use) => use, property() {} });',
+  },
+  // Three versions of one list of file types, of which one is loaded when the first is asked for.
+  {
+    path: /^mime-types$/,
+    from: '/node_modules/',
+    contents: `
+      for (const name of ['charset', 'contentType', 'extension', 'lookup'])
+        exports[name] = (text) => require('mime-types/index.js')[name](text);
+    `,
+  },
+];
+
+const replaceParts = {
+  name: 'replace-parts',
+  /** @param {import('esbuild').PluginBuild} build */
+  setup(build) {
+    for (const [at, { path, from }] of REPLACED.entries()) {
+      build.onResolve({ filter: path }, ({ importer }) =>
+        importer.includes(from) ? { path: String(at), namespace: 'replaced' } : undefined,
+      );
+    }
+    build.onLoad({ filter: /.*/, namespace: 'replaced' }, ({ path }) => ({
+      contents: REPLACED[path].contents,
+      resolveDir: import.meta.dirname,
+    }));
+  },
+};
+
 if (process.argv[2] === 'record') await record();
 else if (process.argv[2] === 'record-commands') recordCommand(['project', 'list']);
 else await buildAll();
@@ -99,16 +135,16 @@ async function buildAll() {
   rmSync('dist', { recursive: true, force: true });
   await Promise.all([
     buildConsole(),
-    build({ ...script, plugins: [lateProcesses, lmdbWithin], entryPoints: { main: 'cli/main.ts' } }),
+    build({ ...script, plugins: [replaceParts], entryPoints: { main: 'cli/main.ts' } }),
     build({
       ...script,
-      plugins: [lateProcesses, lmdbWithin],
+      plugins: [replaceParts],
       entryPoints: { commands: 'cli/main.ts' },
       external: [...EXTERNAL, ...WHOLE_COMMANDS.flatMap((name) => [`./${name}.js`, `./${name}/*.js`])],
     }),
     build({
       ...options,
-      plugins: [lmdbWithin],
+      plugins: [replaceParts],
       entryPoints: Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, `src/engine/${path}`])),
       format: 'esm',
       splitting: true,

@@ -5,7 +5,7 @@
 export const EXTERNAL = [
   ...['bcrypt', 'libsql', 'mongodb', 'bson', 'ajv', 'jsonwebtoken', '@aws-sdk/client-s3'],
   ...['@aws-sdk/s3-request-presigner', '@opentelemetry/api', 'nodemailer', 'prom-client', 'resend', 'undici', 'yaml'],
-  'csv-parse',
+  ...['csv-parse', 'ioredis', '@simplewebauthn/server'],
 ];
 
 /** The package of lmdb that holds its native part, for each platform. */

@@ -20,7 +20,10 @@ const LEFT_OUT = 'libsql';
 const WITHIN = EXTERNAL.filter((name) => name !== LEFT_OUT);
 
 /** Files inside a package that the source asks for: they share the package's own script. */
-const INNER_FILES = { mongodb: ['lib/cmap/connection.js', 'lib/error.js', 'lib/bulk/common.js'] };
+const INNER_FILES = {
+  mongodb: ['lib/cmap/connection.js', 'lib/error.js', 'lib/bulk/common.js'],
+  '@simplewebauthn/server': ['helpers'],
+};
 
 rmSync(OUT, { recursive: true, force: true });
 for (const path of ['bin', 'templates', 'LICENSE', 'README.md'])
@@ -61,8 +64,11 @@ async function bundlePackage(name) {
   });
   for (const path of inner) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
-    const up = '../'.repeat(path.split('/').length - 1);
-    writeFileSync(join(folder, path), `module.exports = require('${up}index.js').innerFiles['${path}'];\n`);
+    const up = `./${'../'.repeat(path.split('/').length - 1)}`;
+    writeFileSync(
+      join(folder, path.replace(/(\.js)?$/, '.js')),
+      `module.exports = require('${up}index.js').innerFiles['${path}'];\n`,
+    );
   }
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version: versionOf(name), main: 'index.js' }));
 }

@@ -45,7 +45,8 @@ export async function measureAllocated(folder: string, checkout?: string): Promi
   return measured;
 }
 
-async function shoot(url: string, requests: ReturnType<Case['requests']>, amount: number): Promise<void> {
+/** Sends as many requests as asked for; throws if one fails. */
+export async function shoot(url: string, requests: ReturnType<Case['requests']>, amount: number): Promise<void> {
   const seen = await autocannon({ url, connections: CONNECTIONS, amount, requests });
   if (seen.non2xx + seen.errors > 0) throw new Error(`${seen.non2xx + seen.errors} of ${amount} requests failed`);
 }

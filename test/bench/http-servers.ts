@@ -65,6 +65,25 @@ export async function service(
   flags: readonly string[] = [],
 ): Promise<Server> {
   const binary = checkout === undefined ? BINARY : join(checkout, 'bin', 'bsvc.js');
+  const started = built(folder, binary, flags);
+  const keys = await fill(folder, documents, (words) => runOrThrow(words, started.env, binary));
+  let world: World | undefined;
+  return {
+    name: checkout === undefined ? OWN_NAME : BESIDE_NAME,
+    start: async () => {
+      const running = await started.start();
+      world ??= await meet(running.url, keys, documents);
+      return { ...running, world };
+    },
+  };
+}
+
+/** The built service on a folder that nothing was stored in. */
+export function emptyService(folder: string): { start: () => Promise<Omit<RunningServer, 'world'>> } {
+  return built(folder, BINARY, []);
+}
+
+function built(folder: string, binary: string, flags: readonly string[]) {
   mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, 'log'), 'a');
   const env = {
@@ -75,24 +94,18 @@ export async function service(
     BSVC_TRUST_PROXY: '1',
     BSVC_AUTH_RATE_LIMIT: '10000000/15m',
   };
-  const keys = await fill(folder, documents, (words) => runOrThrow(words, env, binary));
-  let world: World | undefined;
-  return {
-    name: checkout === undefined ? OWN_NAME : BESIDE_NAME,
-    start: async () => {
-      const port = await freePort();
-      const url = `http://127.0.0.1:${port}`;
-      const begun = performance.now();
-      const child = spawn(process.execPath, [...flags, binary, 'serve', '--port', String(port)], {
-        env,
-        stdio: ['ignore', log, log],
-      });
-      while (!(await isReady(url))) await new Promise((resolve) => setTimeout(resolve, 5));
-      const startMs = performance.now() - begun;
-      world ??= await meet(url, keys, documents);
-      return { url, pid: child.pid!, startMs, world, stop: () => end(child) };
-    },
+  const start = async () => {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const begun = performance.now();
+    const child = spawn(process.execPath, [...flags, binary, 'serve', '--port', String(port)], {
+      env,
+      stdio: ['ignore', log, log],
+    });
+    while (!(await isReady(url))) await new Promise((resolve) => setTimeout(resolve, 5));
+    return { url, pid: child.pid!, startMs: performance.now() - begun, stop: () => end(child) };
   };
+  return { env, start };
 }
 
 async function startScript(script: string, args: string[], world: World): Promise<RunningServer> {

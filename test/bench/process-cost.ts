@@ -26,3 +26,10 @@ export function memoryMib(pid: number, kind: 'VmRSS' | 'RssAnon' = 'VmRSS'): num
     return 0;
   }
 }
+
+/** What a process holds of memory, shared pages by their share; and what is its own alone. Linux only. */
+export function heldMib(pid: number): { pss: number; own: number } {
+  const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+  const mib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)![1]) / 1024;
+  return { pss: mib('Pss'), own: mib('Pss_Anon') };
+}

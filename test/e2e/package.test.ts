@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire, isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openTempDir } from '../helpers/temp-dir.js';
@@ -53,6 +54,15 @@ describe('the packed file, installed into an empty folder', () => {
   it('names the license of what is in it', () => {
     const text = readFileSync(join(home, 'node_modules/bsvc/LICENSES.txt'), 'utf8');
     for (const name of ['koa 3.3.0', 'mongodb 7.8.0', '@aws-sdk/client-s3', 'preact ']) expect(text).toContain(name);
+  });
+
+  it('has every part that its script loads from a folder of its own', () => {
+    const script = readFileSync(join(ROOT, 'dist/main.js'), 'latin1');
+    const asked = new Set([...script.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, name]) => name!));
+    const names = [...asked].filter((name) => !isBuiltin(name) && name !== 'libsql');
+    expect(names).toContain('@simplewebauthn/server/helpers');
+    const load = createRequire(join(home, 'node_modules/bsvc/dist/main.js'));
+    expect(names.filter((name) => Object.keys(load(name) as object).length === 0)).toEqual([]);
   });
 
   it('does all that a first user does', () => {

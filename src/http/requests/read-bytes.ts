@@ -5,8 +5,8 @@ import { AppError, invalid, timedOut, tooLarge } from '../../errors.js';
 import { orTimeout } from '../../platform/time/with-timeout.js';
 import { CountedRequest } from './counted-request.js';
 
-/** The content types that count as JSON. */
-export const JSON_TYPES = ['json', '+json'];
+/** The content types that count as JSON; by their whole names, for which no list of file types is loaded. */
+export const JSON_TYPES = ['application/json', '+json'];
 
 /** The length that a request announces; null for one that comes in chunks. */
 export function declaredLength({ headers }: IncomingMessage): number | null {

@@ -29,9 +29,10 @@ export function isHanging(): boolean {
  * logs where, then kills the process (SIGKILL), at once or after `graceMs`, so that its starter starts it again. A
  * hanging thread cannot do that itself: it waits for a lock whose holder was killed, or never returns from a
  * computation. Time counts only in looks of the watching thread itself: a stopped process, a sleeping machine and a
- * clock that is moved do not count as hanging.
+ * clock that is moved do not count as hanging. With nothing to watch there is no thread, which takes 8 MB.
  */
 export function startWatchdog({ patienceMs, graceMs, endWithParent, format }: WatchdogOptions): () => void {
+  if (patienceMs === null && !endWithParent) return () => undefined;
   const seen = new Int32Array(new SharedArrayBuffer(8));
   shared = seen;
   const lookMs = Math.min(LOOK_MS, (patienceMs ?? Infinity) / 5);
