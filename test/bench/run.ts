@@ -15,6 +15,7 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     changes: 'test/bench/changes.ts',
     compare: 'test/bench/compare.ts',
     console: 'test/bench/console.ts',
+    disk: 'test/bench/disk.ts',
     engine: 'dist/bench/test/bench/engine.js',
     heavy: 'test/bench/heavy-reads.ts',
     hooks: 'test/bench/hooks.ts',
