@@ -37,34 +37,25 @@ type Versions = Map<string, string>;
 type Write = (documents: BatchCollection<UntypedProject, string>) => void;
 
 const MAX_TRIES = 5;
-/** For a conflict handler that insists on a change which the service refuses. */
-const REFUSED_AGAIN_MS = 5000;
 
 /**
  * Replicates a collection of RxDB with one of the project, both ways and live. Of a document its changed fields are
  * sent; where others changed the same ones, or removed it, the conflict handler of the collection decides, and RxDB's
  * own takes what is stored. Waits while another user is signed in than at the beginning, or nobody.
  */
-export function replicateBsvc<P, N extends CollectionName<P>, T>({
-  client,
-  name,
-  filter,
-  collection,
-  onRefused,
-  ...options
-}: ReplicateOptions<P, N, T>): RxReplicationState<T, Checkpoint> {
-  // One implementation stands for the collections of every project's types.
-  const untyped = client as unknown as Client<UntypedProject>;
-  const at: string = name;
-  const remote = untyped.collection(at);
-  const filtered = { ...(filter && { filter: filter as never }) };
-  // Of the types of the application no more is used than what all documents have.
-  const local = collection as unknown as RxCollection<Doc>;
+export function replicateBsvc<P, N extends CollectionName<P>, T>(
+  given: ReplicateOptions<P, N, T>,
+): RxReplicationState<T, Checkpoint> {
+  // One implementation stands for the collections of every project's types, and uses what all documents have.
+  const untyped = given as unknown as ReplicateOptions<UntypedProject, string, Doc>;
+  const { client, name, filter, collection, onRefused, ...options } = untyped;
+  const remote = client.collection(name);
+  const filtered = { ...(filter && { filter }) };
   const versions: Versions = new Map();
-  const refusals = new Map<string, string>();
+  const refusals = new Set<string>();
 
-  const userId = (): unknown => untyped.auth.user?._id;
-  const whose = untyped.auth.ready.then(userId);
+  const userId = (): unknown => client.auth.user?._id;
+  const whose = client.auth.ready.then(userId);
   let last: Promise<unknown> = whose;
   /** One after the other: what is pulled is never older than what was pushed before. */
   const inTurn =
@@ -78,38 +69,52 @@ export function replicateBsvc<P, N extends CollectionName<P>, T>({
       last = mine;
       return mine;
     };
-  const refuse = async (error: ApiError, mine: Doc): Promise<void> => {
-    if (onRefused) onRefused(error, mine as never);
+  const refuse = (error: ApiError, mine: Doc): void => {
+    if (onRefused) onRefused(error, mine as WithDeleted<Doc>);
     else state.subjects.error.next(error as never);
     const text = JSON.stringify(mine);
-    if (refusals.get(mine._id) === text) await local.promiseWait(REFUSED_AGAIN_MS);
-    refusals.set(mine._id, text);
+    // For a conflict handler that insists: RxDB waits before it tries again.
+    if (refusals.delete(text)) throw error;
+    refusals.add(text);
   };
 
-  const state = replicateRxCollection<T, Checkpoint>({
+  const pull = openPull(remote, filtered, collection, versions);
+  const push = openPush(
+    remote,
+    (writes) => client.batch((batch) => writes.forEach((write) => write(batch.collection(name)))),
+    versions,
+    refuse,
+  );
+  /** Pushes that were answered: what is pulled of their documents RxDB passes over until it has noted the answers. */
+  let unnoted = 0;
+  const whenNoted = (then: () => void): unknown => state.internalReplicationState!.streamQueue.up.then(then);
+  const state = replicateRxCollection<Doc, Checkpoint>({
     replicationIdentifier: `bsvc-${name}-${JSON.stringify(filter ?? {})}`,
     ...options,
     collection,
-    pull: { handler: inTurn(openPull(remote, filtered, local, versions)) as never },
+    pull: {
+      handler: inTurn(async (checkpoint: Checkpoint | undefined, limit: number) => {
+        if (unnoted === 0) return pull(checkpoint, limit);
+        whenNoted(() => state.reSync());
+        return { documents: [], checkpoint };
+      }) as never,
+    },
     push: {
-      handler: inTurn(
-        openPush(
-          remote,
-          (writes) => untyped.batch((batch) => writes.forEach((write) => write(batch.collection(at)))),
-          versions,
-          refuse,
-        ),
-      ) as never,
+      handler: inTurn(async (rows: readonly Row[]) => {
+        const conflicts = await push(rows);
+        unnoted++;
+        whenNoted(() => unnoted--);
+        return conflicts;
+      }) as never,
     },
   });
-  if (options.live !== false) {
-    // A refusal is met, and told, by the pull.
-    const stop = remote.follow({ ...filtered, fields: ['_id'], since: 'now' }, ({ type }) => {
+  // A refusal is met, and told, by the pull.
+  state.onCancel.push(
+    remote.follow({ ...filtered, fields: ['_id'], since: 'now' }, ({ type }) => {
       if (type === 'ready' || type === 'error') state.reSync();
-    });
-    state.onCancel.push(stop);
-  }
-  return state;
+    }),
+  );
+  return state as never;
 }
 
 function openPull(remote: Remote, filtered: object, local: RxCollection<Doc>, versions: Versions) {
@@ -155,61 +160,59 @@ function openPush(
   remote: Remote,
   sendAll: (writes: readonly Write[]) => Promise<BatchResult[]>,
   versions: Versions,
-  refuse: (error: ApiError, mine: Doc) => Promise<void>,
+  refuse: (error: ApiError, mine: Doc) => void,
 ) {
-  const send = async (...writes: Write[]): Promise<Doc[]> => {
+  const send = async (writes: readonly Write[]): Promise<void> => {
     for (const { id, document } of await sendAll(writes)) if (document) versions.set(id, document.updatedAt as string);
-    return [];
   };
-  const read = (id: string): Promise<Doc | undefined> =>
-    remote.get(id).catch((error: unknown) => {
-      if ((error as ApiError).code !== 'DOCUMENT_NOT_FOUND') throw error;
-    }) as Promise<Doc | undefined>;
+  const read = async (_id: string): Promise<Doc | undefined> => (await remote.list({ filter: { _id } })).items[0];
 
-  /** Sends one change; answers what is stored instead where it cannot be made. */
+  /** Sends one change of what is stored; answers that instead where it cannot be made. */
   const pushOne = async (change: Change): Promise<Doc[]> => {
     const { base, mine } = change;
     const gone = { ...(base ?? mine), _deleted: true };
-    let assumed: Assumed | undefined = assume(change, versions);
     let isTaken = false;
-    for (let tried = 0; ; tried++) {
-      if (!assumed) {
-        const theirs = await read(mine._id);
-        if (!theirs && mine._deleted) return [];
-        if (!theirs && base) return [gone];
-        if (theirs && isConflict(change, theirs)) return [theirs];
+    for (let left = MAX_TRIES; ; left--) {
+      const theirs = await read(mine._id);
+      if (theirs) {
+        const names = leftOf(change, theirs);
+        if (names.some((name) => !isSame(theirs[name], base?.[name]))) return [theirs];
         // RxDB has passed over a version that it pulled, and nothing is written that it would pull.
-        if (theirs && isThere(change, theirs)) return theirs.updatedAt === mine.updatedAt ? [] : [theirs];
-        assumed = { theirs };
+        if (!mine._deleted && names.length === 0) return theirs.updatedAt === mine.updatedAt ? [] : [theirs];
+      } else if (mine._deleted || base) {
+        return mine._deleted ? [] : [gone];
       }
       try {
-        return await send(writeOf(change, assumed.theirs, isTaken));
-      } catch (thrown) {
-        const error = thrown as ApiError;
-        isTaken = error.status === 409 && error.details.some(({ field }) => field === '_id');
-        if (isRefusal(error) && !isTaken) {
-          await refuse(error, mine);
+        await send([writeOf(change, theirs, isTaken)]);
+        return [];
+      } catch (error) {
+        isTaken = isOfId(error as ApiError);
+        if (!isTaken && isRefusal(error as ApiError)) {
+          refuse(error as ApiError, mine);
           return [(await read(mine._id)) ?? gone];
         }
-        if (tried === MAX_TRIES || !(isTaken || STALE.test(error.code))) throw error;
-        assumed = undefined;
+        if (left === 0 || !(isTaken || STALE.test((error as ApiError).code))) throw error;
       }
     }
   };
 
   return async (rows: readonly Row[]): Promise<Doc[]> => {
-    const changes = rows.map(changeOf);
-    const assumed = changes.map((change) => assume(change, versions));
-    if (rows.length > 1 && !assumed.includes(undefined)) {
-      try {
-        return await send(...changes.map((change, at) => writeOf(change, assumed[at]!.theirs)));
-      } catch (error) {
-        // Of all together one was refused: each for itself.
-        if (!isOfOne(error as ApiError)) throw error;
-      }
-    }
     const conflicts: Doc[] = [];
-    for (const change of changes) conflicts.push(...(await pushOne(change)));
+    const changes = rows.map(changeOf);
+    while (changes.length > 0) {
+      let index = changes.findIndex((change) => assume(change, versions) === undefined);
+      if (index < 0) {
+        try {
+          await send(changes.map((change) => writeOf(change, assume(change, versions))));
+          break;
+        } catch (error) {
+          // All were refused because of one: that one for itself.
+          index = indexOf(error as ApiError);
+          if (index < 0) throw error;
+        }
+      }
+      conflicts.push(...(await pushOne(changes.splice(index, 1)[0]!)));
+    }
     return conflicts;
   };
 }
@@ -223,39 +226,27 @@ interface Change {
   fields: Record<string, unknown>;
 }
 
-/** What is stored of a document: none for one that is not there. */
-interface Assumed {
-  theirs: Doc | undefined;
-}
-
 function changeOf({ assumedMasterState, newDocumentState: mine }: Row): Change {
   const base = assumedMasterState?._deleted ? undefined : assumedMasterState;
   const names = mine._deleted ? [] : namesOf(base, mine).filter((name) => !isSame(base?.[name], mine[name]));
   return { base, mine, fields: Object.fromEntries(names.map((name) => [name, mine[name] ?? null])) };
 }
 
-/** What is stored, by all that is known here; undefined where it has to be read. */
-function assume({ base, mine, fields }: Change, versions: ReadonlyMap<string, string>): Assumed | undefined {
-  if (!base) return mine._deleted ? undefined : { theirs: undefined };
-  const updatedAt = [base.updatedAt ?? '', versions.get(base._id) ?? ''].sort()[1];
-  return updatedAt && (mine._deleted || Object.keys(fields).length > 0)
-    ? { theirs: { ...base, updatedAt } }
-    : undefined;
+/** What is stored, by all that is known here: null for nothing, undefined where it has to be read. */
+function assume({ base, mine, fields }: Change, versions: ReadonlyMap<string, string>): Doc | null | undefined {
+  if (!base) return mine._deleted ? undefined : null;
+  const updatedAt = versions.get(base._id) ?? base.updatedAt;
+  return updatedAt && (mine._deleted || Object.keys(fields).length > 0) ? { ...base, updatedAt } : undefined;
 }
 
-/** Whether others changed what the change is about: of a removal everything. */
-function isConflict({ base, mine, fields }: Change, theirs: Doc): boolean {
+/** The fields that the change is about, and that are not as it leaves them: of a removal all. */
+function leftOf({ base, mine, fields }: Change, theirs: Doc): string[] {
   // What was stored by this client and not pulled yet lacks what the service adds.
-  const names = mine._deleted ? namesOf(base, base?.updatedAt && theirs) : Object.keys(fields);
-  return names.some(
-    (name) => !isSame(theirs[name], base?.[name]) && (mine._deleted || !isSame(theirs[name], mine[name])),
-  );
+  if (mine._deleted) return namesOf(base, base?.updatedAt && theirs);
+  return Object.keys(fields).filter((name) => !isSame(theirs[name], mine[name]));
 }
 
-const isThere = ({ mine, fields }: Change, theirs: Doc): boolean =>
-  !mine._deleted && Object.keys(fields).every((name) => isSame(theirs[name], mine[name]));
-
-function writeOf({ mine, fields }: Change, theirs: Doc | undefined, isTaken?: boolean): Write {
+function writeOf({ mine, fields }: Change, theirs: Doc | null | undefined, isTaken?: boolean): Write {
   const { _id: id } = mine;
   const options = { ifMatch: theirs as { updatedAt: string } };
   return (documents) => {
@@ -280,10 +271,19 @@ const isSame = (a: unknown, b: unknown): boolean =>
     b === Object(b) &&
     Object.keys({ ...(a as Doc), ...(b as Doc) }).every((name) => isSame((a as Doc)[name], (b as Doc)[name])));
 
+/** The id of a new document is another one's. */
+const isOfId = ({ status, details }: ApiError): boolean => status === 409 && details[0]?.field === '_id';
 /** What a write meets when others were faster. */
 const STALE = /^(CHANGED_MEANWHILE|DOCUMENT_NOT_FOUND)$/;
-/** Of one of the writes that were sent, not of the key, the session or the request. */
-const isOfOne = ({ details }: ApiError): boolean => details?.some((detail) => 'index' in detail);
+/**
+ * Which of the writes that were sent is refused, and not the key, the session or the request; the first of a body that
+ * is too large.
+ */
+const indexOf = ({ status, details }: ApiError): number =>
+  (details?.[0] as { index?: number } | undefined)?.index ?? (status === 413 ? 0 : -1);
 /** Sent again, it would be refused again. */
 const isRefusal = (error: ApiError): boolean =>
-  isOfOne(error) && /^4(0[039]|13|22)$/.test(`${error.status}`) && !error.retryAfter && error.code !== 'QUOTA_EXCEEDED';
+  indexOf(error) >= 0 &&
+  [400, 403, 409, 413, 422].includes(error.status) &&
+  !error.retryAfter &&
+  error.code !== 'QUOTA_EXCEEDED';

@@ -7,8 +7,9 @@ import { buildCollection, buildProject } from '../../helpers/build-project.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openTestNetwork } from '../../helpers/offline-fetch.js';
 import { openRandom, type Random } from '../../helpers/random.js';
+import { runs } from '../../helpers/runs.js';
 import { openSeed } from '../../helpers/seed.js';
-import { useTestApp } from '../../helpers/use.js';
+import { use, useTestApp } from '../../helpers/use.js';
 
 interface Note {
   _id: string;
@@ -17,7 +18,7 @@ interface Note {
   b?: number;
 }
 
-const RUNS = 12;
+const RUNS = runs(12);
 const STEPS = 40;
 const seed = openSeed('RxDB interleavings');
 
@@ -53,6 +54,7 @@ async function openDevice(of: string, random: Random) {
       ...{ name: 'notes', filter: { of }, collection: notes, retryTime: 20 },
     });
   let replication = start();
+  use({ close: () => db.remove() });
   return {
     notes,
     network,
@@ -60,7 +62,6 @@ async function openDevice(of: string, random: Random) {
       await replication.cancel();
       replication = start();
     },
-    close: () => db.remove(),
   };
 }
 
@@ -119,7 +120,6 @@ describe('two offline clients of RxDB', () => {
         throw new Error(`${error.message}\n${last.join('\n')}`);
       });
       expect(last[0]).toContain('-1');
-      for (const { close } of devices) await close();
     },
   );
 });
