@@ -46,22 +46,33 @@ export function openOfflineStore(name: string, { collections, onConflict }: Offl
 
   const open = (plain: Plain, tools: Tools): Plain => {
     const { auth } = plain;
-    const userOf = (): string => (auth.user as { _id?: string } | null)?._id ?? '';
-    let user: string | undefined;
+    const prefix = `bsvc:${name}:${tools.connection.name}:`;
+    const wipe = (left: string): void => {
+      const request: { onsuccess?: unknown } = factory?.deleteDatabase(left) ?? {};
+      request.onsuccess = () => withMarks((marks) => delete marks[left]);
+    };
+    // Of users who have signed out, in a page that was gone before they were deleted.
+    withMarks((marks) => Object.keys(marks).forEach((each) => each.startsWith(prefix) && wipe(each)));
+    /** The database of the user. */
+    const databaseOf = (): string => prefix + ((auth.user as { _id?: string } | null)?._id ?? '');
+    let database: string | undefined;
     let opening: Promise<LocalSession | null> = Promise.resolve(null);
 
     const enter = (isWiped = false): Promise<LocalSession | null> => {
-      const next = userOf();
-      if (next === user) return opening;
+      const next = databaseOf();
+      if (next === database) return opening;
       const before = opening;
-      user = next;
+      const left = isWiped && database;
+      if (left) withMarks((marks) => (marks[left] = 1));
+      database = next;
       session = null;
-      const isOwn = (): boolean => userOf() === next;
+      const isOwn = (): boolean => databaseOf() === next;
       const open = async (): Promise<LocalSession> => {
-        (await before)?.close(isWiped);
-        if (!factory) throw new Error('There is no IndexedDB');
+        (await before)?.close();
+        if (left) wipe(left);
+        if (!factory) throw new Error('No IndexedDB');
         const parts = { factory, plain, tools, tell, fault, onConflict, isOwn, show: watches.show };
-        return (session = await openLocalSession(`bsvc:${name}:${tools.connection.name}:${next}`, parts));
+        return (session = await openLocalSession(next, parts));
       };
       opening = open().catch(fault);
       watches.startOver();
@@ -74,7 +85,7 @@ export function openOfflineStore(name: string, { collections, onConflict }: Offl
     };
     const watches = openWatches(plain, tools, current);
     auth.onChange((_, reason) => void enter(reason === 'signed-out'));
-    void current();
+    void enter();
     // Browsers that are short of room spare what was asked for.
     void browser.navigator?.storage?.persist?.().catch(() => undefined);
     return { ...plain, ...openCollections({ plain, tools, watches, current, fault, collections }) };
@@ -91,4 +102,13 @@ export function openOfflineStore(name: string, { collections, onConflict }: Offl
     send: async () => session?.send(),
     open,
   };
+}
+
+/** What outlives the page says which databases are to be deleted, where there is such a storage and it has room. */
+function withMarks(use: (marks: Record<string, unknown>) => unknown): void {
+  try {
+    use((globalThis as { localStorage?: Record<string, unknown> }).localStorage!);
+  } catch {
+    // They are deleted if the page is there for as long as that takes.
+  }
 }

@@ -16,10 +16,14 @@ export interface Device {
   /** Of this run of the application. */
   events: OfflineEvent[];
   network: Network;
-  /** Ends the application between any two of its steps: nothing that it had begun goes on. */
+  /** Asked for each answer to a request that is not a read. */
+  losesAnswer: (address: string) => boolean;
+  /** Ends the application between any two of its steps, in all its tabs: nothing that it had begun goes on. */
   kill(): void;
-  /** Runs the application again, or at last with other options. */
+  /** Runs the application again, with other options if they are given; in another tab where one runs. */
   start(options?: OfflineOptions): void;
+  /** The names of its databases. */
+  databases(): Promise<(string | undefined)[]>;
 }
 
 /** What a run of the application leaves behind it when it ends: nothing that still acts. */
@@ -27,6 +31,7 @@ interface Run {
   isDead: boolean;
   ends: AbortController;
   transactions: Set<Transaction>;
+  databases: Set<Database>;
 }
 
 /** The parts of IndexedDB that are watched. */
@@ -42,6 +47,7 @@ interface Values {
 }
 interface Database {
   transaction(...words: unknown[]): Transaction;
+  close(): void;
 }
 
 /** A transaction that a device without room for its values ends when it is to be committed, as browsers do. */
@@ -84,21 +90,27 @@ function databaseOf(factory: InstanceType<typeof IDBFactory>, run: Run, device: 
     transaction.addEventListener('complete', () => run.transactions.delete(transaction));
     return isWriting && device.isFull() ? withoutRoom(transaction) : transaction;
   };
-  const guardDatabase = (database: Database): Database =>
-    guard(database, (name) =>
+  const guardDatabase = (database: Database): Database => {
+    if (run.isDead) database.close();
+    else run.databases.add(database);
+    return guard(database, (name) =>
       name === 'transaction' ? (...words: unknown[]) => transactionOf(database, words) : undefined,
     );
+  };
   const open = (name: string, version: number): object => {
     const request = factory.open(name, version) as unknown as { result: Database };
     return guard(request, (part) => (part === 'result' ? guardDatabase(request.result) : undefined));
   };
-  return guard(factory, (name) => (name === 'open' ? open : undefined));
+  return guard(factory, (name) => {
+    if (name === 'deleteDatabase' && run.isDead) return () => ({});
+    return name === 'open' ? open : undefined;
+  });
 }
 
 /** A device with an application that is a client of the service at `url`. */
 export function openDevice(url: string, key: string, name: string, session: object = {}): Device {
   const database = new IDBFactory();
-  let run: Run;
+  const runs: Run[] = [];
   const device: Device = {
     api: undefined as never,
     store: undefined as never,
@@ -106,19 +118,28 @@ export function openDevice(url: string, key: string, name: string, session: obje
     network: 'up',
     storageError: null,
     isFull: () => false,
+    losesAnswer: () => device.network === 'answers lost',
     kill() {
-      run.isDead = true;
-      run.ends.abort();
-      for (const transaction of run.transactions) {
-        try {
-          transaction.abort();
-        } catch {
-          // It has just been committed.
+      for (const run of runs.splice(0)) {
+        run.isDead = true;
+        run.ends.abort();
+        for (const transaction of run.transactions) {
+          try {
+            transaction.abort();
+          } catch {
+            // It has just been committed.
+          }
         }
+        for (const each of run.databases) each.close();
       }
     },
+    databases: async () => (await database.databases()).map(({ name: of }: { name?: string }) => of),
     start(options) {
-      const own: Run = (run = { isDead: false, ends: new AbortController(), transactions: new Set() });
+      const own: Run = {
+        ...{ isDead: false, ends: new AbortController() },
+        ...{ transactions: new Set(), databases: new Set() },
+      };
+      runs.push(own);
       const send: typeof fetch = async (address, init) => {
         if (own.isDead) return never;
         if (device.network === 'down') throw new TypeError('fetch failed');
@@ -127,7 +148,8 @@ export function openDevice(url: string, key: string, name: string, session: obje
           own.isDead ? never : Promise.reject(error as Error),
         );
         if (own.isDead) return never;
-        if (device.network === 'up' || init?.method === undefined || init.method === 'GET') return response;
+        if (init?.method === undefined || init.method === 'GET' || !device.losesAnswer(String(address)))
+          return response;
         await response.body?.cancel();
         throw new TypeError('fetch failed');
       };

@@ -12,18 +12,9 @@ export const valueAt = (document: Fields | undefined, path: string): unknown =>
 
 /** A document as the service will answer it after the change, as far as that can be known here. */
 export function applyChange(document: Fields, changes: Fields): Fields {
-  const changed = structuredClone(document);
+  let changed = document;
   const put = (path: string, change: (before: never) => unknown): void => {
-    const parts = path.split('.');
-    const last = parts.pop()!;
-    // Own members only: a part may have the name of one that every object has.
-    const parent = parts.reduce((holder, part) => {
-      if (typeof holder[part] !== 'object' || !Object.hasOwn(holder, part)) define(holder, part, {});
-      return (holder[part] ?? define(holder, part, {})) as Fields;
-    }, changed);
-    const after = change((Object.hasOwn(parent, last) ? parent[last] : undefined) as never);
-    if (after === undefined || after === null) delete parent[last];
-    else define(parent, last, after);
+    changed = changedAt(changed, path.split('.'), change);
   };
   for (const [name, value] of Object.entries(changes)) {
     if (!name.startsWith('$')) put(name, () => value);
@@ -33,10 +24,19 @@ export function applyChange(document: Fields, changes: Fields): Fields {
   return changed;
 }
 
-/** Also `__proto__`, which an assignment would take for something else. */
-function define(holder: Fields, name: string, value: unknown): unknown {
-  Object.defineProperty(holder, name, { value, writable: true, enumerable: true, configurable: true });
-  return value;
+/** A copy with another value at a path; none is left of what becomes undefined or null. */
+function changedAt(
+  holder: Fields,
+  [part = '', ...rest]: readonly string[],
+  change: (before: never) => unknown,
+): Fields {
+  // Own members only: a part may have the name of one that every object has.
+  const before = Object.hasOwn(holder, part) ? holder[part] : undefined;
+  const inner = before instanceof Object ? (before as Fields) : {};
+  const after = rest.length > 0 ? changedAt(inner, rest, change) : change(before as never);
+  const { [part]: _, ...others } = holder;
+  const changed = after === undefined || after === null ? others : { ...holder, [part]: after };
+  return Array.isArray(holder) ? (Object.values(changed) as never) : changed;
 }
 
 const listOf = (by: unknown, name: string): unknown[] => ((by as Fields | null)?.[name] as unknown[]) ?? [by];

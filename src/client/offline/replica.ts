@@ -95,8 +95,7 @@ export function openView(): View {
         }
       }
       for (const [place, document] of laid) {
-        const [collection = '', ...parts] = place.slice(2).split('/');
-        const id = parts.join('/');
+        const [, collection = '', id = ''] = /^d\/(.+?)\/(.*)/.exec(place)!;
         if (document) of(collection).set(id, document);
         else of(collection).delete(id);
         collections.add(collection);

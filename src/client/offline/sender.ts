@@ -1,7 +1,9 @@
 import type { ApiError } from '../api-error.js';
+import type { BatchResult } from '../batch.js';
+import type { Call, Connection } from '../connection.js';
 import { mergeChange, type Fields } from './change.js';
 import { entriesOf, newestOf, placeOf, type Doc, type Entry, type Held, type Operation } from './replica.js';
-import { isFull, type Changes, type LocalStore } from './store.js';
+import { isFull, STORED, type Changes, type LocalStore } from './store.js';
 
 /** A change that met another one of the same field. */
 export interface Conflict {
@@ -35,7 +37,7 @@ interface Result {
 export interface SenderParts {
   store: LocalStore;
   /** Carries a batch out; throws an ApiError. Null: it is no longer this user's turn. */
-  post: (key: string, operations: object[]) => Promise<Result[] | null>;
+  post: (key: string, operations: readonly Operation[]) => Promise<Result[] | null>;
   /** A document as the service has it. */
   get: (collection: string, id: string) => Promise<Doc>;
   tell: (event: OfflineEvent) => void;
@@ -59,21 +61,20 @@ export function openSender(parts: SenderParts): () => Promise<void> {
   const { store, post, get, tell, gone } = parts;
   /** The first one may have been sent alone, and nothing says so where the device was full. */
   let most = 1;
+  /** What was in the queue at the beginning, where the device was full. */
+  let doubtful: Set<string> | undefined;
 
   /** Changes items of the queue, unless somebody else has changed one of them. */
   const replace = async (next: Next, told: readonly OfflineEvent[] = [], isCertain = true): Promise<void> => {
-    const isOurs = await store.commit(() => {
-      const items = [...next];
-      if (items.some(([[key, entry]]) => store.state.get(key) !== entry)) return null;
-      return new Map(items.map(([[key], entry]) => [key, entry ?? undefined]));
-    }, isCertain);
-    if (isOurs) told.forEach(tell);
+    const build = (): Changes => new Map([...next].map(([[key], entry]) => [key, entry ?? undefined]));
+    if (await store.commit(() => ifSame(store, [...next.keys()], build), isCertain)) told.forEach(tell);
   };
-  /** They are no batch any more, and one is dropped. */
-  const drop = (items: readonly Item[], item: Item, { status, code, message }: Refusal): Promise<void> => {
-    const { operations } = item[1];
-    const event = { type: 'refused', operations, error: { status, code, message } } as const;
-    return replace(free(items).set(item, null), [event]);
+  /** They are no batch any more, and some are done; those that are refused for good are told. */
+  const free = (items: readonly Item[], done: readonly Item[] = [], refusal?: Refusal): Promise<void> => {
+    const next: Next = new Map(items.map((item) => [item, done.includes(item) ? null : freed(item[1])]));
+    const tellOf = ({ status, code, message }: Refusal): OfflineEvent[] =>
+      done.map(([, { operations }]) => ({ type: 'refused', operations, error: { status, code, message } }));
+    return replace(next, refusal && tellOf(refusal));
   };
 
   /** The next items, as a batch. */
@@ -84,7 +85,8 @@ export function openSender(parts: SenderParts): () => Promise<void> {
       if (waiting.length === 0) return [];
       if (!batch) {
         const first = firstOf(waiting, most);
-        const fixed = { key: first[0]![1].key, at: Date.now() };
+        const [place, { key, at }] = first[0]!;
+        const fixed = { key, at: doubtful!.delete(place) ? Date.parse(at) : Date.now() };
         const versions = openVersions(first);
         const next = first.map((item): [Item, Entry] => {
           return [item, { ...item[1], operations: item[1].operations.map(versions), batch: fixed }];
@@ -99,9 +101,8 @@ export function openSender(parts: SenderParts): () => Promise<void> {
       const items = waiting.filter(([, each]) => each.batch?.key === batch.key);
       if (!isOld(batch)) return items;
       // It may have been carried out: what would be done twice is dropped.
-      const unsafe = items.find(([, { operations }]) => operations.some(({ body }) => namesOf(body).some(isOperator)));
-      if (unsafe) await drop(items, unsafe, UNKNOWN);
-      else await replace(free(items));
+      const isUnsafe = (item: Item): boolean => operationsOf([item]).some(({ body }) => namesOf(body).some(isOperator));
+      await free(items, items.filter(isUnsafe), UNKNOWN);
     }
   };
 
@@ -116,7 +117,7 @@ export function openSender(parts: SenderParts): () => Promise<void> {
       const { collection, id } = operation;
       const theirs = await get(collection, id).catch((thrown: unknown) => {
         if ((thrown as ApiError).status !== 404) throw thrown;
-        return drop(items, item, thrown as ApiError);
+        return free(items, [item], thrown as ApiError);
       });
       if (!theirs) return;
       const told: OfflineEvent[] = [];
@@ -129,13 +130,13 @@ export function openSender(parts: SenderParts): () => Promise<void> {
     if (isFinal && item && !(status === 413 && items.length > 1)) {
       // Its document is there, of a batch that was carried out without an answer.
       const isDone = item[1].isOld && code === 'DUPLICATE_VALUE' && detail?.field === '_id';
-      return isDone ? replace(free(items).set(item, null)) : drop(items, item, error);
+      return free(items, [item], isDone ? undefined : error);
     }
     // A body that is too large, or has what no body may have: which item that is shows when it is alone.
     if (!/^4(00|13|22)$/.test(`${status}`)) throw error;
     most = items.length >> 1;
-    if (most > 0) return replace(free(items));
-    if (code !== 'IDEMPOTENCY_KEY_REUSED') return drop(items, items[0]!, error);
+    if (most > 0) return free(items);
+    if (code !== 'IDEMPOTENCY_KEY_REUSED') return free(items, items, error);
     // It was carried out, for a version that a full device could not note.
     const results = operationsOf(items).map(async ({ collection, id }) => {
       return { document: await get(collection, id).catch(() => undefined) };
@@ -144,12 +145,13 @@ export function openSender(parts: SenderParts): () => Promise<void> {
   };
 
   return async () => {
+    doubtful ??= new Set(store.state.has(STORED) ? [] : entriesOf(store).map(([key]) => key));
     for (;;) {
       const items = await compose();
       if (items.length === 0) return;
       gone.clear();
       try {
-        const results = await post(items[0]![1].batch!.key, operationsOf(items).map(asSent));
+        const results = await post(items[0]![1].batch!.key, operationsOf(items));
         if (!results) return;
         most = MAX_OPERATIONS;
         await settle(parts, items, results);
@@ -162,10 +164,9 @@ export function openSender(parts: SenderParts): () => Promise<void> {
 }
 
 /** What the service has answered is known, and what the next changes of these documents are made of. */
-const settle = ({ store, gone }: SenderParts, items: readonly Item[], results: readonly Result[]): Promise<boolean> =>
-  store.commit(() => {
+const settle = ({ store, gone }: SenderParts, items: readonly Item[], results: readonly Result[]): Promise<boolean> => {
+  const build = (): Changes => {
     const { state } = store;
-    if (items.some(([key, entry]) => state.get(key) !== entry)) return null;
     const changes: Changes = new Map<string, unknown>(items.map(([key]) => [key, undefined]));
     // A tab that is just adding a write adds it again, based on the answers.
     changes.set('n', Number(state.get('n')) + 1);
@@ -186,7 +187,13 @@ const settle = ({ store, gone }: SenderParts, items: readonly Item[], results: r
       }
     }
     return changes;
-  }, true);
+  };
+  return store.commit(() => ifSame(store, items, build), true);
+};
+
+/** Nothing if somebody else has changed an item of the queue. */
+const ifSame = ({ state }: LocalStore, items: readonly Item[], build: () => Changes): Changes | null =>
+  items.some(([key, entry]) => state.get(key) !== entry) ? null : build();
 
 interface Refusal {
   status: number;
@@ -194,11 +201,10 @@ interface Refusal {
   message: string;
 }
 
-const UNKNOWN: Refusal = { status: 0, code: 'OUTCOME_UNKNOWN', message: 'Sent long ago, not answered' };
+const UNKNOWN: Refusal = { status: 0, code: 'OUTCOME_UNKNOWN', message: 'Never answered' };
 
 const isOld = ({ at }: { at: number }): boolean => Date.now() - at > KNOWN_MS;
 const freed = ({ batch, ...entry }: Entry): Entry => ({ ...entry, isOld: entry.isOld || (batch && isOld(batch)) });
-const free = (items: readonly Item[]): Next => new Map(items.map((item) => [item, freed(item[1])]));
 
 const operationsOf = (items: readonly Item[]): Operation[] => items.flatMap(([, { operations }]) => operations);
 
@@ -213,6 +219,17 @@ const asSent = ({ op, collection, id, body, ifMatch }: Operation): object => ({
   ifMatch,
   ...(op !== 'insert' && { id }),
 });
+
+/** Has the service carry out some operations, all or none. */
+export async function sendBatch(
+  connection: Connection,
+  operations: readonly Operation[],
+  more: Partial<Call> = {},
+): Promise<BatchResult[]> {
+  const body = { operations: operations.map(asSent) };
+  const call = { method: 'POST', path: '/batch', body, repeat: 'key', ...more } as const;
+  return (await connection.send<{ data: { results: BatchResult[] } }>(call)).data.results;
+}
 
 /** As many items as a batch takes, at least one. */
 function firstOf(items: readonly Item[], most: number): Item[] {

@@ -5,8 +5,8 @@ import type { platform as parts } from '../platform.js';
 import type { UntypedProject } from '../project.js';
 import { keepCopy, type FollowService } from './copier.js';
 import { entriesOf, newestOf, openView, placeOf, type Doc, type Held, type Kept, type Operation } from './replica.js';
-import { openSender, type Conflict, type OfflineEvent } from './sender.js';
-import { isFull, openLocalStore, type Changes, type DatabaseFactory, type LocalStore } from './store.js';
+import { openSender, sendBatch, type Conflict, type OfflineEvent } from './sender.js';
+import { isFull, openLocalStore, STORED, type Changes, type DatabaseFactory, type LocalStore } from './store.js';
 
 /** What the client hands to this module, which imports nothing of the rest. */
 export interface Tools {
@@ -40,7 +40,7 @@ export interface LocalSession {
   add: (operations: Operation[]) => Promise<unknown>;
   /** Sends what is in the queue, as far as that goes now. */
   send: () => Promise<void>;
-  close: (isWiped: boolean) => void;
+  close: () => void;
 }
 
 export interface SessionParts {
@@ -140,6 +140,7 @@ export async function openLocalSession(name: string, given: SessionParts): Promi
         const last = Number(state.get('n') ?? 0) + 1;
         const based = added.map((each) => ({ base: newestOf(state.get(placeOf(each)) as Held), ...each }));
         return new Map<string, unknown>([
+          [STORED, pending() > 0 ? state.get(STORED) : true],
           ['n', last],
           [`q/${String(last).padStart(12, '0')}`, { key, at, operations: based }],
         ]);
@@ -157,11 +158,11 @@ export async function openLocalSession(name: string, given: SessionParts): Promi
       void waits.until(() => !isStored()).then(() => (isArmed = false));
     },
     send,
-    close(isWiped) {
+    close() {
       ends.abort();
       copies.stop();
       waits.look();
-      store.close(isWiped);
+      store.close();
     },
   };
 }
@@ -289,24 +290,16 @@ function openSending(
     },
     get: (collection, id) => plain.collection(collection).get(id) as Promise<never>,
     async post(key, operations) {
-      for (let isRenewed = false; ; isRenewed = true) {
-        const token = await plain.auth.token();
-        // With this token and no other: another user has a queue of their own.
-        if (signal.aborted || !isOwn()) return null;
-        const headers = { 'idempotency-key': key, ...(token !== null && { authorization: `Bearer ${token}` }) };
-        const call = {
-          method: 'POST',
-          path: '/batch',
-          body: { operations },
-          isAnonymous: true,
-          repeat: 'key',
-        } as const;
-        try {
-          return (await connection.send<{ data: { results: [] } }>({ ...call, headers, signal })).data.results;
-        } catch (error) {
-          const isRefused = token !== null && /^TOKEN_/.test((error as ApiError).code);
-          if (isRenewed || !isRefused || !(await connection.tokens!.renew(token))) throw error;
-        }
+      const token = await plain.auth.token();
+      // With this token and no other: another user has a queue of their own.
+      if (signal.aborted || !isOwn()) return null;
+      const headers = { 'idempotency-key': key, ...(token !== null && { authorization: `Bearer ${token}` }) };
+      try {
+        return (await sendBatch(connection, operations, { isAnonymous: true, headers, signal })) as never;
+      } catch (error) {
+        // It is sent again with a new one.
+        if (token !== null && /^TOKEN_/.test((error as ApiError).code)) await connection.tokens!.renew(token);
+        throw error;
       }
     },
   });

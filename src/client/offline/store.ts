@@ -29,7 +29,7 @@ interface Database {
 }
 export interface DatabaseFactory {
   open(name: string, version: number): Asked<Database> & { onupgradeneeded: unknown };
-  deleteDatabase(name: string): unknown;
+  deleteDatabase(name: string): Asked<unknown>;
 }
 
 /** What is to be stored, by key; undefined removes. */
@@ -48,8 +48,7 @@ export interface LocalStore {
   commit: (build: () => Changes | null, isCertain?: boolean) => Promise<boolean>;
   /** Sends a message to the other tabs. */
   post: (message: object) => void;
-  /** Ends; with `isWiped` nothing is left. */
-  close: (isWiped: boolean) => void;
+  close: () => void;
 }
 
 interface Channel {
@@ -61,6 +60,8 @@ interface Channel {
 /** A database that has said nothing by then is taken for one that never will. */
 const SILENCE_MS = 10_000;
 const VALUES = 'values';
+/** Is there from an empty queue on, as long as no tab has had something of it alone. */
+export const STORED = 's';
 
 const ask = <T>(asked: Asked<T>): Promise<T> =>
   new Promise((resolve, reject) => {
@@ -70,7 +71,7 @@ const ask = <T>(asked: Asked<T>): Promise<T> =>
 
 const inTime = <T>(work: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('The local database does not answer')), SILENCE_MS);
+    const timer = setTimeout(() => reject(new Error('The database does not answer')), SILENCE_MS);
     void work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 
@@ -154,6 +155,8 @@ export async function openLocalStore(
           );
           const isOurs = await write(all).catch((error: unknown) => {
             if (!isCertain || !isFull(error)) throw error;
+            changes.set(STORED, undefined);
+            all.set(STORED, undefined);
             const isHeld = [...all].some(([key, value]) => value && key.startsWith('q/'));
             for (const [key, value] of all) {
               if (value === undefined && !(isHeld && key.startsWith('q/'))) continue;
@@ -172,10 +175,9 @@ export async function openLocalStore(
         }
       }),
     post: (message) => channel?.postMessage(message),
-    close(isWiped) {
+    close() {
       channel?.close();
       run.close();
-      if (isWiped) factory.deleteDatabase(name);
     },
   };
 }
@@ -203,7 +205,7 @@ function openRuns(factory: DatabaseFactory, name: string): Runs {
   const run = async <T>(work: (stored: Values) => Promise<T>, mode = 'readonly'): Promise<T> => {
     for (let isLast = false; ; isLast = true) {
       try {
-        if (isClosed) throw new Error('The local database is closed');
+        if (isClosed) throw new Error('Closed');
         return await inTime((opened ??= open()).then((database) => transact(database, mode, work)));
       } catch (error) {
         // The connection may be the fault: browsers take it away from pages that sleep.
@@ -228,5 +230,5 @@ const transact = <T>(database: Database, mode: string, work: (stored: Values) =>
     made.catch(reject);
     transaction.oncomplete = () => resolve(made);
     // Some browsers end transactions by themselves.
-    transaction.onabort = () => reject(transaction.error ?? new Error('The transaction was aborted'));
+    transaction.onabort = () => reject(transaction.error ?? new Error('Transaction aborted'));
   });

@@ -5,7 +5,7 @@ import { readFilter } from './matching.js';
 import type { Doc } from './replica.js';
 import type { Plain, LocalSession, Tools } from './session.js';
 
-/** Which documents, and how they are shown. */
+/** Which documents, and how they are read and shown. */
 export interface WatchOptions {
   filter?: Fields;
   fields?: readonly string[];
@@ -13,6 +13,9 @@ export interface WatchOptions {
   limit?: number;
   since?: string;
   populate?: readonly string[];
+  page?: number;
+  cursor?: string;
+  includeDeleted?: unknown;
   onError?: (error: ApiError) => void;
 }
 
@@ -33,9 +36,10 @@ export interface Watches {
 export function openWatches(plain: Plain, tools: Tools, current: () => Promise<LocalSession | null>): Watches {
   const watches = new Set<{ of: string; begin(): void; look(): void; clear(): void }>();
 
-  const read = ({ filter, fields, sort = '-createdAt', populate }: WatchOptions): Select | null => {
+  const read = (options: WatchOptions): Select | null => {
+    const { filter, fields, sort = '-createdAt', populate, since, cursor, includeDeleted } = options;
     const plainFilter = filter && (tools.toPlain(filter, 'filter', true) as Fields);
-    const test = populate ? null : readFilter(plainFilter);
+    const test = populate || since || cursor || includeDeleted ? null : readFilter(plainFilter);
     if (!test) return null;
     const names = fields?.map((field) => field.split('.')[0]!);
     const projected = new WeakMap<Doc, Doc>();
@@ -105,7 +109,7 @@ export function openWatches(plain: Plain, tools: Tools, current: () => Promise<L
         show: (documents: Doc[]) => void,
         followService: () => () => void,
       ): (() => void) => {
-        const select = options.since === undefined ? read(options) : null;
+        const select = read(options);
         if (!select) return followService();
         return watch(of, (documents) => select(documents).slice(0, options.limit), show, followService);
       };
