@@ -77,7 +77,7 @@ class Decisions {
   private faults: unknown[] | null = null;
 
   constructor(
-    private readonly core: Core,
+    readonly core: Core,
     private readonly db: string,
   ) {}
 
@@ -124,10 +124,6 @@ class Decisions {
     const asked = openDataDb(this.core, this.db, { ignoreUndefined: false }).collection(collection);
     this.known ??= new Map();
     this.known.set(key, (await asked.findOne(filter, { projection: { _id: 1 } })) !== null);
-  }
-
-  get queue(): Core['storage']['queue'] {
-    return this.core.storage.queue;
   }
 
   private nsOf(collection: string): string {
@@ -207,7 +203,7 @@ export function transactInProcess<T>(core: Core, db: string, run: (tx: Transacti
 
 /** Runs `work` in a transaction, again once what its decisions ask too much for was found. */
 function decideInside<T>(decisions: Decisions, collection: string | null, work: (inside: Decisions) => T): Promise<T> {
-  return decisions.queue
+  return decisions.core.storage.queue
     .write(() => work(decisions))
     .catch((error: unknown) =>
       decisions.settle(error, collection).then(() => decideInside(decisions, collection, work)),
