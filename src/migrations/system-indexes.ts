@@ -78,6 +78,11 @@ export const SYSTEM_INDEXES: Readonly<Record<string, readonly IndexDescription[]
     { key: { projectId: 1, size: 1 }, name: 'project_size' },
   ],
   webhook_payloads: [{ key: { checkAt: 1 }, name: 'check' }],
+  // Written on a MongoDB alone.
+  change_log: [
+    { key: { c: 1, n: 1 }, name: 'numbers', unique: true, sparse: true },
+    { key: { waiting: 1 }, name: 'waiting', sparse: true },
+  ],
 
   sessions: [BY_USER, BY_END],
   token_cutoffs: [{ key: { projectId: 1, expiresAt: 1 }, name: 'project_expiresAt' }, BY_END],

@@ -5,7 +5,7 @@ import { type Collection, dropCollection, setChanges, setRls } from '../world/co
 import { importDocuments, purgeTrash } from '../world/documents.js';
 import { trimChangesJob } from '../world/jobs.js';
 import { rotateKey } from '../world/projects.js';
-import { CHANGE_LOG, appendChanges, hintOf } from '../world/stored.js';
+import { CHANGE_LOG, hintOf, numberEntries, waitingEntry } from '../world/stored.js';
 import { signAccessToken } from '../world/users.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openDataClient, serverOf } from '../helpers/data-client.js';
@@ -93,24 +93,25 @@ describe('GET /api/data/:collection/changes', () => {
     expect(told).toEqual(ids);
   });
 
-  it('are told of once, also where several processes put the same events into the log of a MongoDB', async () => {
+  it('are numbered without gaps, each once, however many readers of a MongoDB do so while others write', async () => {
     const collection = { _id: new ObjectId(), rls: null };
-    const at = new Date();
-    const changed = Array.from({ length: 120 }, (_, n) => ({
-      document: { _id: n },
-      event: `event ${n}`,
-      at,
-      earlier: null,
-    }));
-    // Each app is a process to the log.
-    const processes = Array.from({ length: 4 }, () => ({ db: Object.create(test.app.db) as typeof test.app.db }));
-    await Promise.all(processes.map((app) => appendChanges(app, collection, changed.slice(0, 40))));
-    await Promise.all(processes.map((app, n) => appendChanges(app, collection, changed.slice(n * 10, n * 10 + 90))));
-    const entries = await test.app.db
-      .collection<{ _id: { c: ObjectId; n: number }; event?: string }>(CHANGE_LOG)
-      .find({ '_id.c': collection._id })
-      .toArray();
-    expect(entries.flatMap(({ event }) => event ?? []).sort()).toEqual(changed.map(({ event }) => event).sort());
+    const { _id: c } = collection;
+    const log = test.app.db.collection<{ _id: string; c: ObjectId; n: number }>(CHANGE_LOG);
+    const write = async (from: number): Promise<void> => {
+      for (let n = from; n < from + 40; n++) {
+        const entry = waitingEntry(collection, new Date(n % 7), { before: null, after: { _id: n } });
+        await log.insertOne({ _id: `${c.toHexString()} ${n}`, ...entry } as never);
+      }
+    };
+    const read = async (): Promise<void> => {
+      for (let look = 0; look < 10; look++) await numberEntries(test.app, c);
+    };
+    await Promise.all([write(0), write(40), write(80), read(), read(), read(), read()]);
+    await numberEntries(test.app, c);
+    const entries = await log.find({ c }).sort({ n: 1 }).toArray();
+    // The first one begins the log.
+    expect(entries.map(({ n }) => n)).toEqual(Array.from({ length: 121 }, (_, n) => n));
+    expect(await log.countDocuments({ waiting: c } as never)).toBe(0);
   });
 
   it('shows what is there, then what every kind of write makes of it', async () => {

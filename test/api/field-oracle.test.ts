@@ -50,7 +50,7 @@ async function buildStore(
   const { collection } = await addCollection(app, project, { name: 'things', fields, ...more });
   await storedDocuments(app, collection).insertMany(documents as never);
   // The log of a MongoDB was begun long ago: followers of a new one wait until every process knows of it.
-  const head = { _id: { c: collection._id, n: 0 }, at: new Date(0), epoch: new ObjectId().toHexString() };
+  const head = { _id: collection._id.toHexString(), c: collection._id, n: 0, at: new Date(0), epoch: 'first' };
   if (!app.db.changeLogs) await app.db.collection(CHANGE_LOG).insertOne(head as never);
   const token = signAccessToken(app, project, USER, 600_000);
   const headers = { 'x-api-key': publishable, ...(isSignedIn && { authorization: `Bearer ${token}` }) };

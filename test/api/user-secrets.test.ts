@@ -155,7 +155,7 @@ describe('secrets of end users', () => {
     const about = { id: 'evt_1', at: new Date(), projectId: project.project._id, collection: 'users', documentId: 'x' };
     const event = { ...about, action: 'update' as const, actor: SYSTEM };
     const before = { ...user, password: '$2b$04$old', name: 'changed' };
-    const payload = buildPayload(event, user, { readAt: null, before });
+    const payload = buildPayload(event, user, before);
     expect(payload).toContain(email);
     expect(payload).toContain('"before":{"name":"changed"}');
     expect(payload).not.toContain('$2b$');

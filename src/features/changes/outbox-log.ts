@@ -1,7 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { ObjectId, serialize, type Document, deserialize } from 'bson';
+import { ObjectId, calculateObjectSize, serialize, type Document, deserialize } from 'bson';
 import type { App } from '../../app.js';
-import { isDuplicateKey, loadMatchers, type Store, unlessDuplicate } from '../../platform/database/database.js';
+import {
+  isDuplicateKey,
+  loadMatchers,
+  type Store,
+  unlessDuplicate,
+  type WrittenStep,
+} from '../../platform/database/database.js';
 import { documentsName, type Collection } from '../collections/collection.js';
 import { readingFields } from '../collections/rules/log-settings.js';
 import type {
@@ -18,30 +24,24 @@ import type {
 export const CHANGE_LOG = 'change_log';
 
 /**
- * An entry of a log: numbers of a collection are contiguous, so a reader of a prefix has missed nothing. Number 0
- * begins the log and names its epoch.
+ * An entry of a log. The transaction of a change stores it without a number: writers that wanted the next one would
+ * wait for each other. Readers number what waits before they look; numbers of a collection are contiguous, so a reader
+ * of a prefix has missed nothing. Number 0 begins the log and names its epoch.
  */
 interface LogEntry {
-  _id: { c: ObjectId; n: number };
+  /** The id of the event; of number 0 that of the collection. */
+  _id: string;
+  c: ObjectId;
+  n: number;
+  /** The collection of an entry that has no number yet, and no `c`. */
+  waiting?: ObjectId;
   at: Date;
   epoch?: string;
   documentId?: unknown;
-  /** The id of the last event that it covers; entries of earlier versions have none. */
-  event?: string;
   /** The owner when the entry was made: who may receive the deletion. */
   owner?: unknown;
-  /** What the fields of the rule `read` held before each change; absent = unknown. */
+  /** What the fields of the rule `read` held before the change, none before an insert; absent = unknown. */
   earlier?: Record<string, unknown>[];
-}
-
-/** A document after a write whose event is relayed. */
-export interface ChangedDocument {
-  document: Record<string, unknown>;
-  /** The id of the last event of the document in the entry. */
-  event: string;
-  at: Date;
-  /** What is known of it before each of these events; null = not all of it. */
-  earlier: Record<string, unknown>[] | null;
 }
 
 type Database = Pick<App, 'db'>;
@@ -52,34 +52,74 @@ function logStore(app: Database): Store<LogEntry> {
 
 /** Other processes notice a changed collection within this. */
 const NOTICED_MS = 1_000;
-const APPEND_ATTEMPTS = 100;
-/** Of two processes that relay the same events, the second finds them among this number of entries besides its own. */
-const TAIL = 64;
-const TRIM_BATCH = 1_000;
+const ATTEMPTS = 100;
+const BATCH = 1_000;
 /** Batch size, in documents. */
 const CHUNK = 64;
+/** More of a document before its change is not kept. */
+const MAX_EARLIER_BYTES = 4 * 1024;
+
+/** The entry of a change, but its id, as the change's own transaction stores it. */
+export function waitingEntry(
+  collection: Pick<Collection, '_id' | 'rls' | 'rules'>,
+  at: Date,
+  { before, after }: WrittenStep,
+): Omit<LogEntry, '_id' | 'c' | 'n'> {
+  const { _id: waiting, rls } = collection;
+  const document = (after ?? before)!;
+  const names = readingFields(collection);
+  const held = before && Object.fromEntries(names.map((name) => [name, (before[name] ?? null) as unknown]));
+  const isKnown = names.length > 0 && (!held || calculateObjectSize(held) <= MAX_EARLIER_BYTES);
+  return {
+    ...{ waiting, at, documentId: document._id },
+    ...(rls && { owner: document[rls.ownerField] }),
+    ...(isKnown && { earlier: held ? [held] : [] }),
+  };
+}
 
 /** The filter of the entries of a collection with numbers from `from`, and below `to`. */
 function numbers(c: ObjectId, from: number, to = Number.MAX_SAFE_INTEGER): Document {
-  return { _id: { $gte: { c, n: from }, $lt: { c, n: to } } };
+  return { c, n: { $gte: from, $lt: to } };
 }
 
-async function findLast(app: Database, c: ObjectId): Promise<LogEntry | null> {
-  const [last] = await findTail(app, c, 1);
-  return last ?? null;
+function findLast(app: Database, c: ObjectId): Promise<LogEntry | null> {
+  return logStore(app).findOne(numbers(c, 0), { ...app.db.confirmedReads, sort: { n: -1 } });
 }
 
-/** The last entries, the newest first. */
-function findTail(app: Database, c: ObjectId, limit: number): Promise<LogEntry[]> {
-  const tail = logStore(app).find(numbers(c, 0), app.db.confirmedReads).sort({ _id: -1 }).limit(limit);
-  return tail.toArray();
+/**
+ * Gives the entries that wait at this moment the next numbers. Of two who do so at once one is refused the number that
+ * both want, and looks again: as each has read the last number before it has read what waits, an entry that it finds
+ * numbered by then has one of those that follow, and none is left out.
+ */
+export async function numberEntries(app: Database, c: ObjectId): Promise<void> {
+  for (let attempt = 0; ;) {
+    const waiting = { waiting: c };
+    if (!(await logStore(app).findOne(waiting, { ...app.db.confirmedReads, projection: { _id: 1 } }))) return;
+    const { seq } = await beginLog(app, c);
+    const found = await logStore(app)
+      .find(waiting, app.db.confirmedReads)
+      .sort({ at: 1, _id: 1 })
+      .limit(BATCH)
+      .project<Pick<LogEntry, '_id'>>({ _id: 1 })
+      .toArray();
+    const updates = found.map(({ _id }, at) => {
+      const update = { $set: { c, n: seq + 1 + at }, $unset: { waiting: '' as const } };
+      return { updateOne: { filter: { _id, waiting: c }, update } };
+    });
+    try {
+      if (updates.length > 0) await logStore(app).bulkWrite(updates, { ordered: true });
+    } catch (error) {
+      if (!isDuplicateKey(error) || ++attempt === ATTEMPTS) throw error;
+    }
+  }
 }
 
 async function beginLog(app: Database, c: ObjectId): Promise<LogPosition> {
   for (;;) {
-    const head = await logStore(app).findOne({ _id: { c, n: 0 } }, app.db.confirmedReads);
-    if (head) return { epoch: head.epoch!, seq: (await findLast(app, c))!._id.n };
-    const first = { _id: { c, n: 0 }, at: new Date(), epoch: new ObjectId().toHexString() };
+    const head = await logStore(app).findOne(numbers(c, 0, 1), app.db.confirmedReads);
+    const last = head && (await findLast(app, c));
+    if (last) return { epoch: head.epoch!, seq: last.n };
+    const first = { _id: c.toHexString(), c, n: 0, at: new Date(), epoch: new ObjectId().toHexString() };
     await unlessDuplicate(logStore(app).insertOne(first));
   }
 }
@@ -87,81 +127,11 @@ async function beginLog(app: Database, c: ObjectId): Promise<LogPosition> {
 /** As beginLog, but not before every process notices that changes are to be kept, and writes their events. */
 async function beginHeard(app: Database, c: ObjectId): Promise<LogPosition> {
   await beginLog(app, c);
-  const head = await logStore(app).findOne({ _id: { c, n: 0 } });
+  const head = await logStore(app).findOne(numbers(c, 0, 1));
   const age = head ? Date.now() - head.at.getTime() : NOTICED_MS;
   if (age >= 0 && age < NOTICED_MS) await wait(NOTICED_MS - age);
+  await numberEntries(app, c);
   return beginLog(app, c);
-}
-
-/** Enough for what is under way, and for who has read documents before their events were taken out. */
-const MAX_REMEMBERED = 10_000;
-const appended = new WeakMap<App['db'], Map<string, Promise<void>>>();
-
-/**
- * Appends changed documents to their collection's log, each event once by one process, however many relay it at the
- * same time: writers, and readers of the log in the meantime.
- */
-export async function appendChanges(
-  app: Database,
-  collection: Pick<Collection, '_id' | 'rls' | 'rules'>,
-  changed: readonly ChangedDocument[],
-): Promise<void> {
-  const known = appended.get(app.db) ?? new Map<string, Promise<void>>();
-  appended.set(app.db, known);
-  const others = changed.flatMap(({ event }) => known.get(event) ?? []);
-  const fresh = changed.filter(({ event }) => !known.has(event));
-  const own = appendEntries(app, collection, fresh);
-  for (const { event } of fresh) known.set(event, own);
-  try {
-    await own;
-  } catch (error) {
-    for (const { event } of fresh) known.delete(event);
-    throw error;
-  }
-  for (const event of known.keys()) {
-    if (known.size <= MAX_REMEMBERED) break;
-    known.delete(event);
-  }
-  await Promise.all(others);
-}
-
-/**
- * Two that append at once find each other out by the number that both want; one of them looks again, and appends what
- * the other has not.
- */
-async function appendEntries(
-  app: Database,
-  collection: Pick<Collection, '_id' | 'rls' | 'rules'>,
-  changed: readonly ChangedDocument[],
-): Promise<void> {
-  const c = collection._id;
-  const owner = collection.rls?.ownerField;
-  const isRuled = readingFields(collection).length > 0;
-  let rest = changed.map(({ document, event, at, earlier }) => ({
-    at,
-    documentId: document._id,
-    event,
-    ...(owner !== undefined && { owner: document[owner] }),
-    ...(isRuled && earlier && { earlier }),
-  }));
-  if (rest.length > 0) await beginLog(app, c);
-  for (let attempt = 0; rest.length > 0; attempt++) {
-    const tail = await findTail(app, c, TAIL + rest.length);
-    const last = tail[0]?._id.n ?? 0;
-    const events = new Set(tail.map(({ event }) => event));
-    rest = rest.filter(({ event }) => !events.has(event));
-    if (rest.length === 0) return;
-    try {
-      await logStore(app).insertMany(
-        rest.map((entry, at) => ({ _id: { c, n: last + 1 + at }, ...entry })),
-        { ordered: true },
-      );
-      return;
-    } catch (error) {
-      if (!isDuplicateKey(error) || attempt === APPEND_ATTEMPTS) throw error;
-      rest = rest.slice((error as { insertedCount?: number }).insertedCount ?? 0);
-    }
-  }
 }
 
 /**
@@ -174,27 +144,28 @@ async function measureOutboxLog(
 ): Promise<(LogSize & { entries: number; last: number }) | null> {
   const last = await findLast(app, c);
   if (!last) return null;
-  const oldest = await logStore(app).findOne(numbers(c, 1), { sort: { _id: 1 } });
-  if (!oldest) return { bytes: 0, since: null, entries: 0, last: last._id.n };
-  const entries = last._id.n - oldest._id.n + 1;
+  const oldest = await logStore(app).findOne(numbers(c, 1), { sort: { n: 1 } });
+  if (!oldest) return { bytes: 0, since: null, entries: 0, last: last.n };
+  const entries = last.n - oldest.n + 1;
   const all = await app.db.measure(CHANGE_LOG);
   const bytes = Math.ceil((entries * all.bytes) / Math.max(1, all.documents));
-  return { bytes, since: oldest.at, entries, last: last._id.n };
+  return { bytes, since: oldest.at, entries, last: last.n };
 }
 
 /** Removes a log with all its entries. */
 export async function removeLog(app: Database, c: ObjectId): Promise<void> {
   await logStore(app).deleteMany(numbers(c, 0));
+  await logStore(app).deleteMany({ waiting: c });
 }
 
-/** The collections that have a log. */
+/** The collections that have a log, or entries that wait for one. */
 export async function listLogged(app: Database): Promise<ObjectId[]> {
-  const heads = (await logStore(app)
-    .find({ epoch: { $exists: true } })
-    .project({ _id: 1 })
-    // Projected to what of an entry is used.
-    .toArray()) as unknown as LogEntry[];
-  return heads.map(({ _id }) => _id.c);
+  const held = logStore(app)
+    .find({ $or: [{ n: 0 }, { waiting: { $exists: true } }] })
+    .project<Partial<Pick<LogEntry, 'c' | 'waiting'>>>({ c: 1, waiting: 1 });
+  const found = new Map<string, ObjectId>();
+  for await (const { c = null, waiting = c } of held) found.set(waiting!.toHexString(), waiting!);
+  return [...found.values()];
 }
 
 /** The log that the outbox fills. It knows nothing of writes that others than the service make. */
@@ -203,6 +174,7 @@ export function openOutboxLog(app: Database, collection: Logged): ChangeLog {
   return {
     begin: () => beginHeard(app, c),
     async read(search) {
+      await numberEntries(app, c);
       const entries = await findEntries(app, c, search);
       if (!entries) return null;
       const { changes, ...end } = await readEntries(app, collection, entries, search.filter, search);
@@ -218,41 +190,46 @@ export function openOutboxLog(app: Database, collection: Logged): ChangeLog {
       return { ...end, changes: concerned };
     },
     async watch(search) {
+      await numberEntries(app, c);
       const entries = await findEntries(app, c, search);
       return entries && readEntries(app, collection, entries, search.visible, search);
     },
     async history({ id, before, limit, maxEntries }) {
+      await numberEntries(app, c);
       const last = await findLast(app, c);
       if (!last) return null;
-      const to = Math.min(before ?? Infinity, last._id.n + 1);
+      const to = Math.min(before ?? Infinity, last.n + 1);
       const from = Math.max(1, to - maxEntries);
       const entries = await logStore(app)
         .find({ ...numbers(c, from, to), documentId: id }, app.db.confirmedReads)
-        .sort({ _id: -1 })
+        .sort({ n: -1 })
         .limit(limit)
         .toArray();
       const changes = entries.map((entry) => {
         const earlier = earlierOf(collection, entry)?.at(-1) ?? null;
         return { at: entry.at, change: 'changed' as const, earlier };
       });
-      const oldest = entries.length === limit ? entries.at(-1)!._id.n : from;
+      const oldest = entries.length === limit ? entries.at(-1)!.n : from;
       return { changes, next: oldest > 1 ? oldest : null };
     },
     end: () => removeLog(app, c),
-    size: () => measureOutboxLog(app, c),
+    async size() {
+      await numberEntries(app, c);
+      return measureOutboxLog(app, c);
+    },
     async trim(since, maxBytes) {
       const size = await measureOutboxLog(app, c);
       if (!size) return;
       const kept = size.bytes <= maxBytes ? Infinity : Math.floor((size.entries * maxBytes) / size.bytes);
       const from = size.last - kept;
       for (;;) {
-        const entries = await logStore(app).find(numbers(c, 1)).sort({ _id: 1 }).limit(TRIM_BATCH).toArray();
+        const entries = await logStore(app).find(numbers(c, 1)).sort({ n: 1 }).limit(BATCH).toArray();
         // The last one stays: the numbers go on from it.
-        const old = entries.slice(0, -1).findIndex(({ at, _id }) => at >= since && _id.n > from);
+        const old = entries.slice(0, -1).findIndex(({ at, n }) => at >= since && n > from);
         const end = old < 0 ? entries.at(-1) : entries[old];
         if (!end || end === entries[0]) return;
-        await logStore(app).deleteMany(numbers(c, 1, end._id.n));
-        if (old >= 0 || entries.length < TRIM_BATCH) return;
+        await logStore(app).deleteMany(numbers(c, 1, end.n));
+        if (old >= 0 || entries.length < BATCH) return;
       }
     },
   };
@@ -286,13 +263,13 @@ async function findEntries(
   for (;;) {
     const entries = await logStore(app)
       .find(numbers(c, after.seq + 1), app.db.confirmedReads)
-      .sort({ _id: 1 })
+      .sort({ n: 1 })
       .limit(limit)
       .toArray();
-    if (entries.length > 0) return entries[0]!._id.n === after.seq + 1 ? entries : null;
-    const last = (await findLast(app, c))?._id.n ?? -1;
+    if (entries.length > 0) return entries[0]!.n === after.seq + 1 ? entries : null;
+    const last = (await findLast(app, c))?.n ?? -1;
     if (last <= after.seq) return last === after.seq ? [] : null;
-    // Appended between the two reads: it is there now.
+    // Numbered between the two reads: it is there now.
   }
 }
 
@@ -320,7 +297,7 @@ async function readEntries(
       continue;
     }
     for (const entry of chunk) {
-      const { _id, at: moment, documentId, owner } = entry;
+      const { n, at: moment, documentId, owner } = entry;
       const id = String(documentId);
       const document = rows.get(id) ?? null;
       const known = found.get(id) ?? { owners: [], earlier: [] };
@@ -328,12 +305,12 @@ async function readEntries(
       const earlier = known.earlier && before && [...known.earlier, ...before];
       found.delete(id);
       found.set(id, { id, at: moment, document, earlier, owners: [...known.owners, owner] });
-      seq = _id.n;
+      seq = n;
     }
     for (const row of rows.values()) bytes += row.length;
     at += chunk.length;
   }
-  const isEnd = entries.length < limit && seq === (entries.at(-1)?._id.n ?? after.seq);
+  const isEnd = entries.length < limit && seq === (entries.at(-1)?.n ?? after.seq);
   return { changes: [...found.values()], seq, isEnd };
 }
 

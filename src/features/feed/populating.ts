@@ -1,6 +1,5 @@
 import type { App } from '../../app.js';
 import type { Collection } from '../collections/collection.js';
-import { relayWaiting } from '../webhooks/outbox/relay-outbox.js';
 import { EJSON, type Document } from 'bson';
 import { AppError } from '../../errors.js';
 import { visibilityNeedsAccount } from '../access/access-rules.js';
@@ -18,12 +17,6 @@ import type { ReplySize } from '../documents/reply/reply-size.js';
 import { selectFields, widest } from '../documents/reply/select-fields.js';
 import { cursorExpired } from './feed-cursor.js';
 import { digest, type FeedQuery, type PopulatedChange } from './feed-query.js';
-
-/** Prepares the reading of a log, so that a page is never behind a list. */
-export async function prepareRead(app: App, collection: Collection): Promise<void> {
-  // What was written before this moment must be in the log.
-  if (!app.db.changeLogs) await relayWaiting(app, collection);
-}
 
 /** A collection that followed documents refer to, and the log of its changes. */
 export interface FollowedRef extends PopulatedCollection {
@@ -110,15 +103,10 @@ export function areSameRefs({ collections }: FollowedRefs, known: readonly LogPo
 }
 
 /** The documents that have changed since a position. 410 CURSOR_EXPIRED where the log does not say. */
-export async function readRefNews(
-  app: App,
-  { collection, log }: FollowedRef,
-  { epoch, seq: since }: LogPosition,
-): Promise<RefNews> {
+export async function readRefNews({ log }: FollowedRef, { epoch, seq: since }: LogPosition): Promise<RefNews> {
   const ids = new Set<string>();
   const end = log.position?.();
   if (end?.epoch === epoch && end.seq === since) return { ids, to: { epoch, seq: since } };
-  await prepareRead(app, collection);
   for (let seq = since; ;) {
     const found = await log.watch({
       after: { epoch, seq },

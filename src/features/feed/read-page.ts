@@ -27,7 +27,6 @@ import {
   openRefs,
   readRefNews,
   referringFilter,
-  prepareRead,
   type FollowedRefs,
   type RefNews,
 } from './populating.js';
@@ -171,8 +170,7 @@ export async function readPage(
   size: ReplySize,
   pageBytes = MAX_PAGE_BYTES,
 ): Promise<FeedPage> {
-  const { app, collection, query, sets } = following;
-  await prepareRead(app, collection);
+  const { app, query, sets } = following;
   const visible = visibleDocuments();
   const view = sets && (findSameView(sets, following.readable, from) ?? (await readSetView(app, sets, from)));
   const { readable, earlier } = view ?? { readable: following.readable, earlier: following.readable };
@@ -216,7 +214,7 @@ export async function readPage(
   const reached = endTransition({ ...position, seq: found.seq });
   const more = !found.isEnd || reached.until !== undefined;
   if (following.refs && !more) {
-    const news = await readNewsOf(following.refs, following, reached);
+    const news = await readNewsOf(following.refs, reached);
     for (const item of await readReferring(following, news, shown(readable))) {
       size.add(item.document!.length);
       items.delete(item.id);
@@ -228,8 +226,8 @@ export async function readPage(
 }
 
 /** What has changed of the collections that documents refer to. 410 CURSOR_EXPIRED. */
-export function readNewsOf(refs: FollowedRefs, { app }: Following, { refs: known }: FeedPosition): Promise<RefNews[]> {
-  return Promise.all(refs.collections.map((ref, n) => readRefNews(app, ref, known![n]!)));
+export function readNewsOf(refs: FollowedRefs, { refs: known }: FeedPosition): Promise<RefNews[]> {
+  return Promise.all(refs.collections.map((ref, n) => readRefNews(ref, known![n]!)));
 }
 
 /** The documents that refer to changed ones. 410 CURSOR_EXPIRED where they are too many. */

@@ -9,7 +9,7 @@ import { readRows, type ReplySize } from '../documents/reply/reply-size.js';
 import { documentStore } from '../documents/store/document-store.js';
 import { visibleDocuments } from '../documents/store/document.js';
 import type { FeedPosition } from './feed-cursor.js';
-import { populateChanges, referringFilter, prepareRead, type RefNews } from './populating.js';
+import { populateChanges, referringFilter, type RefNews } from './populating.js';
 import { readNewsOf, readPage, type FeedPage, type Following } from './read-page.js';
 import { findSameView, readSetView } from './set-view.js';
 import { digestOf, entryOf, type WindowPart } from './window-order.js';
@@ -27,10 +27,9 @@ export async function readNews(...asked: Parameters<typeof readPage>): Promise<F
  * so its cursor does not expire when that is trimmed.
  */
 async function readWindow(following: Following, from: FeedPosition, size: ReplySize): Promise<FeedPage> {
-  const { app, collection, query, sets, refs, log } = following;
+  const { app, query, sets, refs, log } = following;
   const { limit } = query.window!;
-  await prepareRead(app, collection);
-  const news = refs && (await readNewsOf(refs, following, from));
+  const news = refs && (await readNewsOf(refs, from));
   // Before the documents are read: what changes from now on comes behind it.
   const { epoch, seq } = log.position?.() ?? (await log.begin());
   const at = sets && {

@@ -4,7 +4,7 @@ import type { Project } from '../projects/project.js';
 import { checkDescription, isOwnHandler, requireTargetUrl } from './add-webhook.js';
 import { failPendingDeliveries } from './deliveries/claim-delivery.js';
 import { enqueueDelivery } from './deliveries/deliver-webhook.job.js';
-import { parseEvents } from './webhook-event.js';
+import { ofProject, parseEvents, waitingStore } from './webhook-event.js';
 import {
   changeWebhook,
   checkHeaders,
@@ -88,5 +88,6 @@ export async function removeProjectWebhooks(app: App, projectId: ObjectId, known
   for (const id of [...known, ...webhooks.map((webhook) => webhook.id)]) {
     await deliveryStore(app).deleteMany({ webhookId: id });
   }
+  await waitingStore(app).deleteMany(ofProject(projectId));
   await removeProjectPayloads(app, projectId);
 }

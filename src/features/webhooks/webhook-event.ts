@@ -1,8 +1,38 @@
+import type { ObjectId } from 'bson';
 import { invalid } from '../../errors.js';
+import { storeOf } from '../../platform/database/store-of.js';
 
 /** The actions on a document that send events. `delete` is moving it to the trash, and removing it permanently. */
 export const ACTIONS = ['insert', 'update', 'delete', 'recover'] as const;
 export type Action = (typeof ACTIONS)[number];
+
+/** A change of a document of which deliveries are to be made. */
+export interface WaitingEvent {
+  id: string;
+  action: Action;
+  /** Place among the events of its document: the time of its version, of which no two have the same. */
+  seq: number;
+  /** Of its payload. */
+  bytes: number;
+}
+
+/** The events of one document that wait, in their order: added at the end and taken from the front. */
+export interface WaitingEvents {
+  _id: string;
+  projectId: ObjectId;
+  collection: string;
+  documentId: string;
+  events: WaitingEvent[];
+}
+
+export const WEBHOOK_EVENTS = 'webhook_events';
+export const waitingStore = storeOf<WaitingEvents>(WEBHOOK_EVENTS);
+
+/** The filter of records whose ids begin with that of their project and a dot. */
+export function ofProject(projectId: ObjectId): { _id: { $gte: string; $lt: string } } {
+  const prefix = projectId.toHexString();
+  return { _id: { $gte: `${prefix}.`, $lt: `${prefix}/` } };
+}
 
 export const TEST_EVENT = 'test.ping';
 

@@ -135,7 +135,7 @@ export const WEBHOOK_ROUTES: RouteList = {
   tag: 'Project webhooks',
   rate: 'operator',
   about:
-    'Calls to addresses of yours when documents change: signed (`webhook-id`, `webhook-timestamp`, `webhook-signature`), repeated until they are answered with 2xx, logged. `actor` is who did it; `before` has the old values of what an update or removal has changed (`beforeOmitted: true` beyond 16 kB or after a crash); `data` is the document as the change left it; after a crash, or when changes follow at once, it can be a later one: the payload then has `stale: true` and `readAt`, the moment of that document.',
+    'Calls to addresses of yours when documents change: signed (`webhook-id`, `webhook-timestamp`, `webhook-signature`), repeated until they are answered with 2xx, logged. `actor` is who did it; `before` has the old values of what an update or removal has changed (`beforeOmitted: true` beyond 16 kB); `data` is the document as the change left it.',
   params: {
     id: naming('Id of the webhook', 'WEBHOOK_NOT_FOUND'),
     deliveryId: naming('Id of the delivery', 'DELIVERY_NOT_FOUND'),

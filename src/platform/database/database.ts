@@ -35,7 +35,7 @@ import { addressOf, ownTurn } from '../../scheduler.js';
 import { makeDirectory, syncPath } from '../durable-files.js';
 import { loadDriver } from './mongodb-driver.js';
 import { replayInTransaction } from './mongodb-replay.js';
-import { transformAlone, transformInTransaction } from './mongodb-transform.js';
+import { transformAlone, transformTogether } from './mongodb-transform.js';
 import { askServer, judgeServer, type ServerJudgement } from './mongodb-server.js';
 import { findOutage } from './outages.js';
 import { SlowReads, type AskedRead } from './slow-reads.js';
@@ -66,7 +66,7 @@ export interface Database {
    */
   transform(name: string, id: unknown, run: Transform<Document>, isNew?: boolean): Promise<AppModified>;
   /** The same for documents in their order in one transaction, each seeing those before it: all or none. */
-  transformTogether(turns: readonly AppTurn[]): Promise<AppModified[]>;
+  transformTogether(turns: readonly WriteTurn[]): Promise<AppModified[]>;
   /**
    * Runs `run` in one transaction and answers what it gives. Each read sees the writes before it, and what was read is
    * not changed by others before all is stored. `run` is synchronous and without effects of its own, as it may run
@@ -136,12 +136,13 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** A write among several, and the document before and after it. */
+/** A write among several. `isNew`: the id was made just now, so that nothing is stored under it. */
+export type WriteTurn = AppTurn & { isNew?: boolean };
+
 export type {
   AskedPage,
   FoundPage,
   AppModified as WrittenStep,
-  AppTurn as WriteTurn,
   Exists,
   LongRead,
   Matcher,
@@ -242,7 +243,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
     summary: server.summary,
     warnings: server.warnings,
     transform: (name, id, run, isNew) => transformAlone(client, db, { collection: name, id, run, isNew }),
-    transformTogether: (turns) => transformInTransaction(client, db, turns),
+    transformTogether: (turns) => transformTogether(client, db, turns),
     transaction: (run, line) => replayInTransaction(client, db, run, line),
     confirmedReads: { readConcern: { level: 'majority' } },
     collection: (collection, options) => db.collection(collection, options),

@@ -87,6 +87,14 @@ export async function inLine<T>(key: string, work: () => Promise<T>): Promise<T>
 
 const idOf = ({ id }: MongodbTurn): { _id: string } => ({ _id: id as string });
 
+/**
+ * `Database.transformTogether`: what others change at the same moment has the driver begin the transaction again. Those
+ * of this process that begin with the same document stand in line.
+ */
+export function transformTogether(client: MongoClient, db: Db, turns: readonly MongodbTurn[]): Promise<Written[]> {
+  return inLine(keyOf(turns[0]!), () => transformInTransaction(client, db, turns));
+}
+
 async function untilStored(client: MongoClient, db: Db, turn: MongodbTurn): Promise<Written> {
   const stored: Collection<Keyed> = db.collection(turn.collection);
   for (let made = 0; made < MAX_ATTEMPTS; made++) {
@@ -128,12 +136,7 @@ async function isStored(stored: Collection<Keyed>, before: Stored | null, after:
 /** The server refused one of several documents without saying which. */
 class OneRefused extends Error {}
 
-/** `Database.transformTogether`: what others change at the same moment has the driver begin the transaction again. */
-export async function transformInTransaction(
-  client: MongoClient,
-  db: Db,
-  turns: readonly MongodbTurn[],
-): Promise<Written[]> {
+async function transformInTransaction(client: MongoClient, db: Db, turns: readonly MongodbTurn[]): Promise<Written[]> {
   let attempts = 0;
   const run = (isBatched: boolean): Promise<Written[]> =>
     client.withSession((session) =>
@@ -212,8 +215,9 @@ async function readAll(
   turns: readonly MongodbTurn[],
 ): Promise<Map<string, Stored | null>> {
   const found = new Map<string, Stored | null>();
-  for (const collection of new Set(turns.map((turn) => turn.collection))) {
-    const ids = turns.filter((turn) => turn.collection === collection).map(({ id }) => id);
+  const known = turns.filter(({ isNew }) => !isNew);
+  for (const collection of new Set(known.map((turn) => turn.collection))) {
+    const ids = known.filter((turn) => turn.collection === collection).map(({ id }) => id);
     const documents = await db
       .collection<Keyed>(collection)
       .find({ _id: { $in: ids as string[] } }, { session })

@@ -52,3 +52,8 @@ export function openServiceClock(machine: Clock, timer = (): number => performan
 export function isToCome(ms: number, longestMs: number, nowMs: number): boolean {
   return ms > nowMs && ms <= nowMs + longestMs + CLOCKS_DIFFER_MS;
 }
+
+/** The time of a document's next version, later than that of the one that is replaced: no two have the same `ETag`. */
+export function versionTime({ updatedAt }: { updatedAt?: unknown }, nowMs: number): Date {
+  return new Date(Math.max(nowMs, updatedAt instanceof Date ? updatedAt.getTime() + 1 : nowMs));
+}

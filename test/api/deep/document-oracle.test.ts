@@ -52,7 +52,7 @@ async function buildStore(cards: Document[], members: Document[]): Promise<Send>
   await storedDocuments(app, collection).insertMany(cards as never);
   for (const { _id } of app.db.changeLogs ? [] : [collection, joins]) {
     // Begun long ago: followers of a new log wait until every process knows of it.
-    const head = { _id: { c: _id, n: 0 }, at: new Date(0), epoch: new ObjectId().toHexString() };
+    const head = { _id: _id.toHexString(), c: _id, n: 0, at: new Date(0), epoch: 'first' };
     await app.db.collection(CHANGE_LOG).updateOne({ _id: head._id } as never, { $setOnInsert: head }, { upsert: true });
   }
   const token = signAccessToken(app, project, USER, 600_000);

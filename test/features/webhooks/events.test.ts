@@ -6,7 +6,9 @@ import { insertDocumentRecord, insertDocument } from '../../../src/features/docu
 import { updateDocument } from '../../../src/features/documents/write/update-document.js';
 import { readNewDocument } from '../../../src/features/documents/write/new-document.js';
 import { signUp } from '../../../src/features/users/sign-up.js';
-import { relayDocuments } from '../../../src/features/webhooks/outbox/relay-outbox.js';
+import { relayWaiting } from '../../../src/features/webhooks/outbox/relay-events.js';
+import { waitingStore } from '../../../src/features/webhooks/webhook-event.js';
+import { removeWebhook } from '../../../src/features/webhooks/edit-webhook.js';
 import { sweepWebhooksJob } from '../../../src/features/webhooks/outbox/sweep-webhooks.job.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
@@ -193,12 +195,11 @@ describe('what a crash leaves', () => {
   /** The app as a process that dies once a change is stored, before anything follows from it. */
   const crashing = () => ({ ...test.app, backgroundTasks: { add: () => undefined, idle: async () => undefined } });
 
-  it('is told later: an event that still waits in its document', async () => {
+  it('is told later: an event of which no deliveries were made', async () => {
     await buildWebhook(test.app, owner.project, receiver.url);
     const document = await insertDocument(crashing(), { collection: posts, writer: null }, { title: 'kept' });
     await settleWebhooks(test.app);
     expect(receiver.received).toEqual([]);
-    clock.advance(5_000);
     await test.app.jobs.enqueue(sweepWebhooksJob, {});
     await settleWebhooks(test.app);
     expect(receiver.actionsOf(document._id)).toEqual(['insert']);
@@ -212,65 +213,43 @@ describe('what a crash leaves', () => {
       { email: 'ann@example.test', password: 'secret words' },
       'user',
     );
-    clock.advance(5_000);
     await test.app.jobs.enqueue(sweepWebhooksJob, {});
     await settleWebhooks(test.app);
     expect(receiver.actionsOf(user._id.toHexString())).toEqual(['insert']);
   });
 
-  it('is told as what it is: a document that holds later changes is marked, with the moment it was read', async () => {
+  it('is told as it was, and before what follows: a later change takes along what waits', async () => {
     await buildWebhook(test.app, owner.project, receiver.url);
     const { _id } = await insertDocument(crashing(), { collection: posts, writer: null }, { title: 'first' });
-    clock.advance(10);
-    await call('patch', `posts/${_id}`, { title: 'second' }).expect(200);
+    await updateDocument(crashing(), { collection: posts, writer: null }, _id, { title: 'second' });
+    await call('patch', `posts/${_id}`, { title: 'third' }).expect(200);
     await settleWebhooks(test.app);
-    const [inserted, updated] = receiver.received.map(({ event }) => event);
-    expect(inserted).toMatchObject({ action: 'insert', data: { title: 'second' }, stale: true });
-    expect(inserted).toHaveProperty('readAt', new Date(clock.now()).toISOString());
-    expect(updated).toMatchObject({ action: 'update', data: { title: 'second' } });
-    expect(updated).not.toHaveProperty('stale');
-  });
-
-  it('is marked too when the later change is one that nobody listens to', async () => {
-    await buildWebhook(test.app, owner.project, receiver.url, ['posts.insert']);
-    const { _id } = await insertDocument(crashing(), { collection: posts, writer: null }, { title: 'first' });
-    const untouched = await insertDocument(crashing(), { collection: posts, writer: null }, { title: 'alone' });
-    clock.advance(10);
-    await call('patch', `posts/${_id}`, { title: 'second' }).expect(200);
-    clock.advance(5_000);
-    await test.app.jobs.enqueue(sweepWebhooksJob, {});
-    await settleWebhooks(test.app);
-    const told = (id: string) => receiver.received.find(({ event }) => event.documentId === id)?.event;
-    expect(told(_id)).toMatchObject({ data: { title: 'second' }, stale: true, readAt: expect.any(String) as string });
-    expect(told(untouched._id)).toMatchObject({ data: { title: 'alone' } });
-    expect(told(untouched._id)).not.toHaveProperty('stale');
+    const told = receiver.received.map(({ event }) => [event.action, event.data.title, event.before]);
+    expect(told).toEqual([
+      ['insert', 'first', undefined],
+      ['update', 'second', { title: 'first' }],
+      ['update', 'third', { title: 'second' }],
+    ]);
   });
 
   it('is told once, however often it is relayed', async () => {
-    await buildWebhook(test.app, owner.project, receiver.url);
+    for (let count = 0; count < 2; count++) await buildWebhook(test.app, owner.project, receiver.url);
     await insertDocument(crashing(), { collection: posts, writer: null }, { title: 'once' });
-    const document = (await documentStore(test.app, posts).findOne({})) as Record<string, unknown>;
-    const item = { collection: posts, document };
-    await Promise.all([1, 2, 3].map(() => relayDocuments(test.app, [item, item])));
+    await Promise.all([1, 2, 3].map(() => relayWaiting(test.app)));
     await settleWebhooks(test.app);
-    expect(receiver.received).toHaveLength(1);
-    const left = (await documentStore(test.app, posts).findOne({})) as Record<string, unknown>;
-    expect(left[HIDDEN_FIELD]).toEqual({ seq: 1 });
+    await relayWaiting(test.app);
+    await settleWebhooks(test.app);
+    expect(receiver.received).toHaveLength(2);
+    expect(new Set(receiver.received.map(({ event }) => event.id)).size).toBe(1);
   });
 
-  it('is told also when it was added while earlier ones were relayed', async () => {
-    await buildWebhook(test.app, owner.project, receiver.url);
-    const collection = posts;
-    const { _id } = await insertDocument(crashing(), { collection, writer: null }, { title: 'one' });
-    const early = (await documentStore(test.app, posts).findOne({})) as Record<string, unknown>;
-    await updateDocument(crashing(), { collection, writer: null }, _id, { title: 'two' });
-    await relayDocuments(test.app, [{ collection, document: early }]);
-    const waiting = (await documentStore(test.app, posts).findOne({})) as Record<string, { outbox: object[] }>;
-    expect(waiting[HIDDEN_FIELD]!.outbox).toMatchObject([{ action: 'update' }]);
-    clock.advance(5_000);
-    await test.app.jobs.enqueue(sweepWebhooksJob, {});
-    await settleWebhooks(test.app);
-    expect(receiver.actionsOf(_id)).toEqual(['insert', 'update']);
+  it('is forgotten where no webhook listens to it any more', async () => {
+    const { webhook } = await buildWebhook(test.app, owner.project, receiver.url);
+    await insertDocument(crashing(), { collection: posts, writer: null }, { title: 'unheard' });
+    await removeWebhook(test.app, owner.project, webhook.id.toHexString());
+    await relayWaiting(test.app);
+    expect(await waitingStore(test.app).countDocuments({})).toBe(0);
+    expect(await listAllDeliveries(test.app)).not.toContainEqual(expect.objectContaining({ webhookId: webhook.id }));
   });
 });
 
@@ -292,7 +271,7 @@ describe('the service’s own notes in a document', () => {
       call('patch', `posts/${id}`, { [`${HIDDEN_FIELD}.seq`]: 0 }),
       call('post', 'posts', { [HIDDEN_FIELD]: 1 }),
     ]);
-    for (const answer of answers) expect(answer.text).not.toMatch(/"_bsvc":|"outbox":/);
+    for (const answer of answers) expect(answer.text).not.toMatch(/"_bsvc":/);
     for (const answer of answers.slice(6)) expect(answer.status).toBe(400);
   });
 });

@@ -3,7 +3,7 @@ import type { App } from '../../../app.js';
 import { documentsName, type Collection } from '../collection.js';
 import { keyPaths, parsedRules } from '../rules/collection-rules.js';
 import { admitsNobody } from '../rules/rule.js';
-import { HIDDEN_FIELD, WRITTEN_BY } from '../fields/field.js';
+import { WRITTEN_BY } from '../fields/field.js';
 import { comparedPath } from '../fields/nocase.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import { readUnique, type Unique } from '../fields/unique.js';
@@ -12,12 +12,6 @@ import { readUnique, type Unique } from '../fields/unique.js';
 const ACTIVE = { isDeleted: false };
 /** Trashed documents, few as a rule, for lists with `include_deleted` and for the job that removes them. */
 const TRASHED = { isDeleted: true };
-
-/**
- * `isDeleted` of a deleted document that is kept only until its last event is relayed: nothing
- * shows or counts it.
- */
-export const REMOVED = 'removed' as const;
 
 type Named = IndexDescription & { name: string; key: Record<string, 1 | -1 | '2dsphere'> };
 
@@ -40,7 +34,6 @@ export function requiredIndexes(collection: Settings): Named[] {
   const indexes: Named[] = [
     { name: 'active_createdAt', key: { createdAt: -1, _id: -1 }, partialFilterExpression: ACTIVE },
     { name: 'trash_deletedAt', key: { deletedAt: 1 }, partialFilterExpression: TRASHED },
-    { name: 'waiting_events', key: { [`${HIDDEN_FIELD}.at`]: 1 }, sparse: true },
   ];
   if (collection.rls) {
     const { ownerField } = collection.rls;

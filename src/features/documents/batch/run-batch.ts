@@ -45,7 +45,7 @@ export async function runBatch(
     const committed = await commitWrites(app, writes, { first, naming: ofBatch, ask });
     return committed.map(({ after }, at) => ({
       id: after!._id.toHexString(),
-      document: after!.isDeleted === false ? presentWritten(after!, places[at]!.writer) : null,
+      document: after!.isDeleted ? null : presentWritten(after!, places[at]!.writer),
     }));
   };
   const places = key === null ? [] : await placesOf(app, caller, operations);
@@ -64,7 +64,7 @@ export async function tryBatch(app: App, caller: Caller, operations: readonly Ba
   const { writes } = await planAll(app, caller, operations);
   const { collection, id } = writes[0]!;
   const last: DecidedWrite = {
-    ...{ collection, id, action: 'delete' },
+    ...{ collection, id, action: 'delete', listeners: null },
     decide(_, exists) {
       // By then all before it is written.
       exists(documentsName(collection), { _id: null });

@@ -5,7 +5,6 @@ import type { JobDefinition } from '../../../platform/jobs/job.js';
 import { collectionStore } from '../../collections/collection-store.js';
 import type { Collection } from '../../collections/collection.js';
 import { expiryCutoff, type Expire } from '../../collections/fields/expire.js';
-import { findOutbox, OUTBOX_SINCE } from '../../webhooks/outbox/outbox-field.js';
 import type { DecidedWrite } from '../store/commit-writes.js';
 import { trashCutoff, type StoredDocument } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
@@ -60,10 +59,10 @@ async function expireIn(
  */
 export async function purgeTrash(app: App, stop?: AbortSignal): Promise<number> {
   const until = trashCutoff(app);
-  const filter = { isDeleted: true, deletedAt: { $lte: until }, [OUTBOX_SINCE]: null };
-  // One that came back before stays, and one in which events wait for their relay.
+  const filter = { isDeleted: true, deletedAt: { $lte: until } };
+  // One that came back before stays.
   const admit = (stored: StoredDocument | null): stored is StoredDocument =>
-    stored?.isDeleted === true && stored.deletedAt !== null && stored.deletedAt <= until && !findOutbox(stored);
+    stored?.isDeleted === true && stored.deletedAt !== null && stored.deletedAt <= until;
   let purged = 0;
   for await (const collection of collectionStore(app).find({ state: 'active' })) {
     const open = (write: Removed): Promise<DecidedWrite> => openRemoval(app, { ...write, admit, isUnseen: true });

@@ -2,7 +2,6 @@ import type { App } from '../../../app.js';
 import type { HistoryChange } from '../../changes/change-log.js';
 import { openChangeLog } from '../../changes/open-change-log.js';
 import type { Collection } from '../../collections/collection.js';
-import { relayWaiting } from '../../webhooks/outbox/relay-outbox.js';
 import { decodeStored } from '../reply/encode-document.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
 import { visibleDocuments } from '../store/document.js';
@@ -44,8 +43,6 @@ export async function findHistory(
   const wanted = { _id: id, ...visibleDocuments(true) };
   const found = await documentStore(app, collection).findOne(wanted, { projection: { _id: 1 } });
   if (!found) throw documentNotFound();
-  // On a MongoDB what was written before this moment must be in the log.
-  if (!app.db.changeLogs) await relayWaiting(app, collection);
   const log = openChangeLog(app, collection);
   const size = await log.size();
   const history = size && (await log.history({ id, before, limit, maxEntries: MAX_ENTRIES }));

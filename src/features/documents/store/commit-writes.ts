@@ -6,7 +6,7 @@ import { OURS, ownTurn, takeTurns } from '../../../scheduler.js';
 import { notifyFollowers } from '../../changes/change-log.js';
 import { type Collection, documentsName } from '../../collections/collection.js';
 import { isOfHook } from '../../hooks/before-calls.js';
-import { relayLater } from '../../webhooks/outbox/queue-events.js';
+import { eventTurns, relayLater, type Listeners } from '../../webhooks/outbox/queue-events.js';
 import type { Action } from '../../webhooks/webhook-event.js';
 import type { StoredDocument } from './document.js';
 import { TRANSACTION_TOO_LARGE, explainWriteError } from './explain-write-error.js';
@@ -15,8 +15,9 @@ import { TRANSACTION_TOO_LARGE, explainWriteError } from './explain-write-error.
 export interface DecidedWrite {
   collection: Collection;
   id: ObjectId;
-  /** The event for followers and webhooks. */
   action: Action;
+  /** For whom its event is stored; null for nobody. */
+  listeners: Listeners | null;
   /**
    * Answers what is stored from now on: null for nothing, the same object for no change. `stored` is null where there
    * is no document. Throws why the write is refused, or AskOutside. May run several times.
@@ -62,8 +63,8 @@ export const TOGETHER_MS = 2;
  * is refused.
  */
 export function commitWrite(app: App, write: DecidedWrite, options: CommitOptions = {}): Promise<Committed> {
-  const { collection, id, decide, action, also, follow } = write;
-  if (also?.length || follow?.length || options.first || options.ask) {
+  const { collection, id, decide, action, also, follow, listeners } = write;
+  if (listeners || also?.length || follow?.length || options.first || options.ask) {
     return commitWrites(app, [write], options).then(([written]) => written!);
   }
   const name = documentsName(collection);
@@ -96,33 +97,35 @@ export async function commitWrites(
   }
   let at = -1;
   const turns: WriteTurn[] = first ? [first] : [];
-  const isDone: boolean[] = [];
+  const changes: Committed[] = [];
   for (const [index, { collection, id, decide, follow: after = [] }] of all.entries()) {
     turns.push({
       ...{ collection: documentsName(collection), id },
       run(stored, exists, read) {
         at = index;
-        const next = decide(stored as StoredDocument | null, exists, read);
-        isDone[index] = next !== stored;
-        return next;
+        const before = stored as StoredDocument | null;
+        changes[index] = { before, after: decide(before, exists, read) };
+        return changes[index].after;
       },
     });
+    const isDone = (): boolean => changes[index]!.after !== changes[index]!.before;
     for (const turn of after) {
-      follow.push({ ...turn, run: (kept, ...asking) => (isDone[index] ? turn.run(kept, ...asking) : kept) });
+      follow.push({ ...turn, run: (kept, ...asking) => (isDone() ? turn.run(kept, ...asking) : kept) });
     }
   }
-  turns.push(...follow);
+  const events = eventTurns(app, all, changes);
+  turns.push(...follow, ...events);
   const isLarge = all.length > FEW;
   const [only] = turns;
   const store = (): Promise<WrittenStep[]> =>
     turns.length === 1
       ? app.db.transform(only!.collection, only!.id, only!.run, asked[0]?.action === 'insert').then((step) => [step])
       : app.db.transformTogether(turns);
-  let written: Committed[];
+  let written: WrittenStep[];
   try {
     if (isLarge) await ownTurn();
     const makesRoom = asked.every(({ action }) => action === 'delete');
-    written = (await carryOut(app, makesRoom, store)) as Committed[];
+    written = await carryOut(app, makesRoom, store);
     if (isLarge) await ownTurn();
   } catch (error) {
     if (all.length > asked.length && (error as { code?: unknown }).code === TRANSACTION_TOO_LARGE) {
@@ -141,7 +144,9 @@ export async function commitWrites(
     throw isNamed ? naming(explained, index) : explained;
   }
   if (follow.length > 0) app.jobs.wake();
-  const committed = written.slice(first ? 1 : 0, turns.length - follow.length);
+  const from = first ? 1 : 0;
+  const committed = written.slice(from, from + all.length) as Committed[];
+  relayLater(app, written.slice(turns.length - events.length));
   const turn = isLarge ? takeTurns(OURS, TOGETHER_MS) : null;
   for (const [index, each] of committed.entries()) {
     if (turn) await turn();
@@ -150,13 +155,11 @@ export async function commitWrites(
   return places.map((place) => committed[place]!);
 }
 
-/** Notifies followers and webhooks of a write that has changed something. */
+/** Notifies followers of a write that has changed something. */
 function announce(app: App, { collection, cascaded }: DecidedWrite, { before, after }: Committed): void {
   if (after === before) return;
   if (cascaded) app.metrics.event('cascaded_references', cascaded);
   notifyFollowers(app, collection);
-  // What waits in a removed document was before it.
-  relayLater(app, collection, (after ?? before)!, after ? before : null);
 }
 
 /**

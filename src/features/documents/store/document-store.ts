@@ -4,9 +4,10 @@ import type { Store, WriteTurn } from '../../../platform/database/database.js';
 import type { Referrer } from '../../access/access-rules.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import type { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { findListeners } from '../../webhooks/outbox/queue-events.js';
 import { commitWrite, type Committed, type DecidedWrite } from './commit-writes.js';
 import type { StoredDocument, SystemFields } from './document.js';
-import { openVersions } from './next-version.js';
+import { nextVersion } from './next-version.js';
 import { openMatch, withValues } from './service-change.js';
 import { openRemoval } from './state-writes.js';
 
@@ -35,11 +36,12 @@ export async function changeDocumentRecord(
   together: readonly WriteTurn[] = [],
 ): Promise<StoredDocument | null> {
   const matches = await openMatch(filter);
-  const versions = await openVersions(app, collection, 'update');
+  const listeners = await findListeners(app, collection, 'update');
   return (
     await commitChange(app, {
-      ...{ collection, id: filter._id, action: 'update', follow: together },
-      decide: (stored) => (stored && matches(stored) ? versions.next(stored, withValues(stored, set)) : stored),
+      ...{ collection, id: filter._id, action: 'update', listeners, follow: together },
+      decide: (stored) =>
+        stored && matches(stored) ? nextVersion(app, collection, stored, withValues(stored, set)) : stored,
     })
   ).after;
 }
@@ -81,7 +83,7 @@ export async function noteInDocument(
 ): Promise<StoredDocument | null> {
   const matches = await openMatch(filter);
   const note: DecidedWrite = {
-    ...{ collection, id: filter._id, action: 'update', follow: together },
+    ...{ collection, id: filter._id, action: 'update', listeners: null, follow: together },
     decide: (stored) => (stored && matches(stored) ? withValues(stored, notes) : stored),
   };
   return (await commitChange(app, note, { isNote: true })).after;

@@ -1,12 +1,11 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
-import type { REMOVED } from '../../collections/indexes/document-indexes.js';
 
 /** The fields that every document has beside its client's. */
 export interface SystemFields {
   _id: ObjectId;
-  isDeleted: boolean | typeof REMOVED;
+  isDeleted: boolean;
   deletedAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
@@ -19,16 +18,12 @@ export interface SystemFields {
  * |---|---|---|
  * | false | null | active |
  * | true | date | trashed at that moment |
- * | 'removed' | date | removed permanently, kept unseen until its last event has been relayed to the webhooks |
  */
 export interface StoredDocument extends SystemFields {
   [field: string]: unknown;
 }
 
-/**
- * The filter that every read of documents includes: active ones, or with `includeDeleted` trashed ones too, never
- * removed ones.
- */
+/** The filter that every read of documents includes: active ones, or with `includeDeleted` trashed ones too. */
 export function visibleDocuments(includeDeleted = false): Record<string, unknown> {
   return { isDeleted: includeDeleted ? { $in: [false, true] } : false };
 }

@@ -10,9 +10,10 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { findReferences, referencesOf, type Reference } from '../../collections/references/reference.js';
 import { AskOutside, type DecidedWrite, lookAt } from './commit-writes.js';
 import { openRemovalOfAttached } from './attached-files.js';
+import { findListeners } from '../../webhooks/outbox/queue-events.js';
 import type { StoredDocument } from './document.js';
 import { MAX_CHECKS, tooManyReferences } from './new-references.js';
-import { openVersions } from './next-version.js';
+import { nextVersion } from './next-version.js';
 import { openReferring, openReturning, startCascade, TRASHED_WITH, type Cascade } from './referring-documents.js';
 
 /** A document whose state is changed: trashed, taken back, or removed permanently. */
@@ -34,23 +35,28 @@ export interface StateWrite {
 /** Into the trash; 409 DOCUMENT_REFERRED_TO. `trashedWith`: the id of the document with which it comes back. */
 export async function openTrashing(app: App, write: StateWrite, trashedWith?: string): Promise<DecidedWrite> {
   const { collection, id, admit } = write;
-  const versions = await openVersions(app, collection, 'delete');
+  const listeners = await findListeners(app, collection, 'delete');
   const { requireFree, also, follow } = await openReferringTo(app, write);
   const deletedAt = new Date(app.clock.now());
   return {
-    ...{ collection, id, action: 'delete', also, follow },
+    ...{ collection, id, action: 'delete', listeners, also, follow },
     decide(stored, exists, read) {
       if (!admit(stored, exists)) return stored;
       requireFree(exists, read);
       const trashed = { ...stored, isDeleted: true, deletedAt };
-      return versions.next(stored, trashedWith === undefined ? trashed : withNote(trashed, TRASHED_WITH, trashedWith));
+      return nextVersion(
+        app,
+        collection,
+        stored,
+        trashedWith === undefined ? trashed : withNote(trashed, TRASHED_WITH, trashedWith),
+      );
     },
   };
 }
 
 /** Out of the trash; 409 REFERENCE_MISSING for one that refers to a document that is gone. */
 export async function openRecovery(app: App, { collection, id, admit }: StateWrite): Promise<DecidedWrite> {
-  const versions = await openVersions(app, collection, 'recover');
+  const listeners = await findListeners(app, collection, 'recover');
   const references = referencesOf(collection);
   const targets = new Map<string, string>();
   for (const { to } of references) {
@@ -73,29 +79,29 @@ export async function openRecovery(app: App, { collection, id, admit }: StateWri
   }
 
   return {
-    ...{ collection, id, action: 'recover' },
+    ...{ collection, id, action: 'recover', listeners },
     follow: await openReturning(app, collection, id),
     decide(stored, exists) {
       if (!admit(stored, exists)) return stored;
       requireReferred(stored, exists);
       const back = withNote({ ...stored, isDeleted: false, deletedAt: null }, TRASHED_WITH, undefined);
-      return versions.next(stored, back);
+      return nextVersion(app, collection, stored, back);
     },
   };
 }
 
-/** For good, with its files; 409 DOCUMENT_REFERRED_TO. With an event to tell a rest is left until that is relayed. */
+/** For good, with its files; 409 DOCUMENT_REFERRED_TO. */
 export async function openRemoval(app: App, write: StateWrite): Promise<DecidedWrite> {
   const { collection, id, admit, isUnseen = false } = write;
-  const versions = await openVersions(app, collection, 'delete', isUnseen);
+  const listeners = isUnseen ? null : await findListeners(app, collection, 'delete');
   const { requireFree, also, follow } = await openReferringTo(app, write);
   return {
-    ...{ collection, id, action: 'delete', also },
+    ...{ collection, id, action: 'delete', listeners, also },
     follow: [...follow, ...(await openRemovalOfAttached(app, collection, id))],
     decide(stored, exists, read) {
       if (!admit(stored, exists)) return stored;
       requireFree(exists, read);
-      return versions.gone(stored);
+      return null;
     },
   };
 }
@@ -153,7 +159,7 @@ export async function openCascade(
   const isAsked = (stored: StoredDocument): boolean => {
     if (![stored[field]].flat().includes(text)) return false;
     const notes = stored[HIDDEN_FIELD] as Record<string, unknown> | undefined;
-    return isBack ? stored.isDeleted === true && notes?.[TRASHED_WITH] !== undefined : stored.isDeleted === false;
+    return isBack ? stored.isDeleted && notes?.[TRASHED_WITH] !== undefined : !stored.isDeleted;
   };
   const isGone = (exists: Exists): boolean => !exists(documentsName(referred), { _id: id, isDeleted: false });
   const admit = (stored: StoredDocument | null, exists: Exists): stored is StoredDocument =>
@@ -181,14 +187,14 @@ async function openClearing(
   { field, isList }: Reference,
   referred: string,
 ): Promise<DecidedWrite> {
-  const versions = await openVersions(app, collection, 'update');
+  const listeners = await findListeners(app, collection, 'update');
   return {
-    ...{ collection, id, action: 'update' },
+    ...{ collection, id, action: 'update', listeners },
     decide(stored, exists) {
       if (!admit(stored, exists)) return stored;
       const { [field]: held, ...others } = stored;
       const left = isList && [held].flat().filter((value) => value !== referred);
-      return versions.next(stored, { ...(others as StoredDocument), ...(left && { [field]: left }) });
+      return nextVersion(app, collection, stored, { ...(others as StoredDocument), ...(left && { [field]: left }) });
     },
   };
 }

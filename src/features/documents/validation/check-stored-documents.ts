@@ -47,14 +47,13 @@ export async function checkStoredDocuments(
     const problems = new Problems();
     findViolations(shape, fields, problems);
     // Asked of every document, since it also remembers the values.
-    const isTrashed = document.isDeleted === true;
-    const repeated = isTrashed ? null : findRepeat(collection, seen, fields);
+    const repeated = document.isDeleted ? null : findRepeat(collection, seen, fields);
     const message = problems.summary ?? repeated;
     report.checked++;
     if (message === null) continue;
     report.violations++;
     if (report.examples.length === MAX_EXAMPLES) continue;
-    report.examples.push({ id: _id, message: isTrashed ? `in the trash: ${message}` : message });
+    report.examples.push({ id: _id, message: document.isDeleted ? `in the trash: ${message}` : message });
   }
   return report;
 }

@@ -29,7 +29,7 @@ export function requireAdmitted(
   }
   if (!writer.admits('read', stored, ask)) throw notFound();
   if (writer.admits(action, stored, ask)) return;
-  throw stored.isDeleted === false || writer.admits('delete', stored, ask) ? ruleRefused(action, 'before') : notFound();
+  throw !stored.isDeleted || writer.admits('delete', stored, ask) ? ruleRefused(action, 'before') : notFound();
 }
 
 /** 403 where the rule would not admit the document that an update leaves. */

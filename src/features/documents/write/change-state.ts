@@ -64,7 +64,7 @@ export async function requireUpdatable(
   const id = requireDocumentId(idText);
   const place = await requireWriteTarget(app, caller, collectionName);
   const { collection } = place;
-  const admit = await openAdmission(place, { action: 'update', isThere: ({ isDeleted }) => isDeleted === false });
+  const admit = await openAdmission(place, { action: 'update', isThere: ({ isDeleted }) => !isDeleted });
   return lookAt(app, collection, id, (stored, exists) => {
     admit(stored, exists);
     return { collection, createdAt: stored?.createdAt ?? null };
@@ -119,8 +119,7 @@ export async function decideRemoval(
   { expected, isPermanent = false, ...beside }: Removal,
 ): Promise<DecidedWrite> {
   const { collection } = place;
-  const isThere = ({ isDeleted }: StoredDocument): boolean =>
-    isDeleted === false || (isPermanent && isDeleted === true);
+  const isThere = ({ isDeleted }: StoredDocument): boolean => isPermanent || !isDeleted;
   const admit = await openAdmission(place, { action: 'delete', isThere, expected });
   const open = isPermanent ? openRemoval : openTrashing;
   return open(app, { collection, id, admit, referrer: referrerOf(place), ...beside });
@@ -151,7 +150,7 @@ export async function decideRecovery(
   const cutoff = trashCutoff(app);
   const admit = await openAdmission(place, {
     action: 'update',
-    isThere: ({ isDeleted, deletedAt }) => isDeleted === true && deletedAt !== null && deletedAt > cutoff,
+    isThere: ({ isDeleted, deletedAt }) => isDeleted && deletedAt !== null && deletedAt > cutoff,
     expected,
     notFound: () => missing('DOCUMENT_NOT_FOUND', 'There is no document with this id in the trash'),
   });

@@ -6,8 +6,7 @@ import { askNothing, type AskSet } from '../../access/rules/access-sets.js';
 import type { Collection } from '../../collections/collection.js';
 import { withFolded } from '../../collections/fields/nocase.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
-import { withOutbox } from '../../webhooks/outbox/outbox-field.js';
-import { isHeard, newEvent } from '../../webhooks/outbox/queue-events.js';
+import { findListeners } from '../../webhooks/outbox/queue-events.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import { type DecidedWrite, commitWrite } from '../store/commit-writes.js';
 import { documentStore } from '../store/document-store.js';
@@ -85,32 +84,30 @@ export function openInserts(
   const asked = [
     requireRoomFor(app, collection.projectId, { documents: folded }),
     openReferences(app, { collection, referrer: referrerOf(place), named }),
-    isHeard(app, collection, 'insert'),
+    findListeners(app, collection, 'insert'),
     writer?.hasSets ? writer.openSets() : null,
   ] as const;
-  return whenKnown(asked, ([, references, heard, sets]) =>
-    folded.map((document): DecidedWrite => {
-      const next = withOutbox(document, heard ? newEvent(app, 'insert') : null);
-      return {
-        collection,
-        id: document._id,
-        action: 'insert',
-        decide(stored, exists, read) {
-          if (sets) {
-            const ask = sets(exists);
-            requireCreatable(writer, document, ask);
-            requireSettableInside(collection, writer!, document, ask);
-          }
-          if (document.isDeleted === false) references?.require(null, document, exists, read);
-          if (stored) throw duplicateValue(['_id']);
-          return next;
-        },
-        requireFilled(_, filled, exists, read) {
-          requireCreatable(writer, filled, sets?.(exists));
-          references?.require(null, filled, exists, read);
-        },
-      };
-    }),
+  return whenKnown(asked, ([, references, listeners, sets]) =>
+    folded.map((document): DecidedWrite => ({
+      collection,
+      id: document._id,
+      action: 'insert',
+      listeners,
+      decide(stored, exists, read) {
+        if (sets) {
+          const ask = sets(exists);
+          requireCreatable(writer, document, ask);
+          requireSettableInside(collection, writer!, document, ask);
+        }
+        if (!document.isDeleted) references?.require(null, document, exists, read);
+        if (stored) throw duplicateValue(['_id']);
+        return document;
+      },
+      requireFilled(_, filled, exists, read) {
+        requireCreatable(writer, filled, sets?.(exists));
+        references?.require(null, filled, exists, read);
+      },
+    })),
   );
 }
 

@@ -8,13 +8,13 @@ import { holdsIn } from '../../access/rules/holds-in.js';
 import type { Collection } from '../../collections/collection.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
-import { isHeard } from '../../webhooks/outbox/queue-events.js';
+import { findListeners } from '../../webhooks/outbox/queue-events.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import type { DecidedWrite } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
 import { grownTooLarge } from '../store/explain-write-error.js';
 import { openReferences } from '../store/new-references.js';
-import { Versions } from '../store/next-version.js';
+import { nextVersion } from '../store/next-version.js';
 import { type ServiceChange, openMatch, withValues } from '../store/service-change.js';
 import { requireAdmitted, requireAdmittedAfter, fieldProtected, presentWritten } from './admit-write.js';
 import { isHookField } from './ask-hooks.js';
@@ -97,12 +97,11 @@ export function openUpdate(app: App, place: WriteTarget, update: ReadUpdate): De
   const asked = [
     requireRoomFor(app, collection.projectId, { change: addedBy(change) }),
     openReferences(app, { collection, referrer: referrerOf(place), named }),
-    isHeard(app, collection, 'update'),
+    findListeners(app, collection, 'update'),
     writer?.hasSets ? writer.openSets() : null,
     alongside ? openMatch(alongside.filter) : null,
   ] as const;
-  return whenKnown(asked, ([, references, heard, sets, meets]): DecidedWrite => {
-    const versions = new Versions(app, collection, 'update', heard);
+  return whenKnown(asked, ([, references, listeners, sets, meets]): DecidedWrite => {
     const requireAfter: Required<DecidedWrite>['requireFilled'] = (stored, changed, exists, read) => {
       if (writer) requireAdmittedAfter(writer, changed, askInside(sets, exists));
       references?.require(stored, changed, exists, read);
@@ -111,6 +110,7 @@ export function openUpdate(app: App, place: WriteTarget, update: ReadUpdate): De
       collection,
       id,
       action: 'update',
+      listeners,
       ...(alongside?.together && { follow: alongside.together }),
       decide(stored, exists, read) {
         if (stored?.isDeleted !== false) throw documentNotFound();
@@ -123,7 +123,7 @@ export function openUpdate(app: App, place: WriteTarget, update: ReadUpdate): De
         const changed = applyChange(change, stored);
         if (owner) changed[owner.name] = owner.value;
         requireAfter(stored, changed, exists, read);
-        const next = versions.next(stored, alongside ? withValues(changed, alongside.set) : changed);
+        const next = nextVersion(app, collection, stored, alongside ? withValues(changed, alongside.set) : changed);
         requireSize(app, stored, next);
         return next;
       },

@@ -35,7 +35,7 @@ export class RefLogs {
   async read(app: App): Promise<Map<string, RefNews | null>> {
     const news = new Map<string, RefNews | null>();
     for (const [key, followed] of this.#logs) {
-      const found = (await isSame(app, followed.ref)) ? await findNews(app, followed) : null;
+      const found = (await isSame(app, followed.ref)) ? await findNews(followed) : null;
       if (found && found.to.seq === followed.at.seq) continue;
       news.set(key, found);
       if (found) followed.at = found.to;
@@ -45,9 +45,9 @@ export class RefLogs {
   }
 }
 
-async function findNews(app: App, { ref, at }: FollowedLog): Promise<RefNews | null> {
+async function findNews({ ref, at }: FollowedLog): Promise<RefNews | null> {
   try {
-    return await readRefNews(app, ref, at);
+    return await readRefNews(ref, at);
   } catch {
     // Each follower reads by itself, and meets what is wrong.
     return null;

@@ -22,7 +22,7 @@ import { decodeMeta, decodeStored } from '../../documents/reply/encode-document.
 import { readRows, readWithin, ReplySize } from '../../documents/reply/reply-size.js';
 import { documentStore } from '../../documents/store/document-store.js';
 import { visibleDocuments } from '../../documents/store/document.js';
-import { populateChanges, referringFilter, prepareRead, type FollowedRef, type RefNews } from '../populating.js';
+import { populateChanges, referringFilter, type FollowedRef, type RefNews } from '../populating.js';
 import type { Following } from '../read-page.js';
 import { readPart } from '../read-window.js';
 import type { WindowPart } from '../window-order.js';
@@ -256,7 +256,6 @@ export class Watcher {
       this.#dismiss();
       return true;
     }
-    await prepareRead(this.app, this.collection);
     const after = this.#position;
     const found = await this.#log.watch({
       after,

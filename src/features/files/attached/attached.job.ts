@@ -4,7 +4,6 @@ import { REMOVE_ATTACHED, type AttachedTo, attachedPrefix } from '../../document
 import { ObjectId } from 'bson';
 import { groupBy } from '../../../platform/group-by.js';
 import { collectionStore } from '../../collections/collection-store.js';
-import { REMOVED } from '../../collections/indexes/document-indexes.js';
 import { documentStore } from '../../documents/store/document-store.js';
 import { projectStore } from '../../projects/project-store.js';
 import { deletion, isSince, type FileRecord, fileStore, SERVED_FILES } from '../file.js';
@@ -84,7 +83,7 @@ async function findLost(app: App, projectId: ObjectId, files: readonly FileRecor
     // One that is in the trash keeps its files.
     const there = collection
       ? await documentStore(app, collection)
-          .find({ _id: { $in: ids.map((id) => new ObjectId(id)) }, isDeleted: { $ne: REMOVED } }, app.db.confirmedReads)
+          .find({ _id: { $in: ids.map((id) => new ObjectId(id)) } }, app.db.confirmedReads)
           .project<{ _id: ObjectId; createdAt?: Date | null }>({ createdAt: 1 })
           .toArray()
       : [];

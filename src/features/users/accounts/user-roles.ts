@@ -13,7 +13,8 @@ import {
 } from '../../collections/users-collection.js';
 import { Problems } from '../../documents/reply/problems.js';
 import { commitWrite, type DecidedWrite } from '../../documents/store/commit-writes.js';
-import { openVersions } from '../../documents/store/next-version.js';
+import { findListeners } from '../../webhooks/outbox/queue-events.js';
+import { nextVersion } from '../../documents/store/next-version.js';
 import { withValues } from '../../documents/store/service-change.js';
 import type { Project } from '../../projects/project.js';
 import type { User } from '../user.js';
@@ -58,15 +59,15 @@ export async function openRoles(
   const { fields } = collection;
   requireRolesPlace(fields);
   const path = rolesPlace(fields) === 'built in' ? `${HIDDEN_FIELD}.${ROLES}` : ROLES;
-  const versions = await openVersions(app, collection, 'update');
+  const listeners = await findListeners(app, collection, 'update');
   return {
-    ...{ collection, id: _id, action: 'update' },
+    ...{ collection, id: _id, action: 'update', listeners },
     decide(stored) {
       if (stored?.isDeleted !== false) throw userGone();
       const problems = new Problems();
       const roles = readRoles(change(rolesOf(fields, stored)), problems);
       problems.throwIfAny();
-      return versions.next(stored, withValues(stored, { [path]: roles }));
+      return nextVersion(app, collection, stored, withValues(stored, { [path]: roles }));
     },
   };
 }

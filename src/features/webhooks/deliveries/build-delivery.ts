@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ObjectId } from 'bson';
 import type { Actor } from '../../../platform/actor.js';
-import { REMOVED } from '../../collections/indexes/document-indexes.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { USERS } from '../../collections/users-collection.js';
 import { deliveryId, type Delivery } from './delivery.js';
@@ -12,12 +11,10 @@ import type { Webhook } from '../webhook-store.js';
 export interface DocumentEvent {
   id: string;
   action: Action;
-  at: Date;
-  actor: Actor;
   projectId: ObjectId;
   collection: string;
   documentId: string;
-  /** Place among the events of its document. */
+  /** As of WaitingEvent. */
   seq: number;
   /** Of the payload that they share. */
   bodyBytes: number;
@@ -39,14 +36,12 @@ const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
 
 /**
  * The payload of a data event (decisions.md 8): the stored document without the service's own notes, and without
- * confidential fields of users. Of a document that would make it larger than 8 MiB it holds the `_id` only. `readAt`:
- * when the document was read, if it may hold later changes than the event's; null if not. `before`: the document before
- * the event, where that is known.
+ * confidential fields of users. Of a document that would make it larger than 8 MiB it holds the `_id` only.
  */
 export function buildPayload(
-  event: Omit<DocumentEvent, 'bodyBytes' | 'seq'>,
+  event: Omit<DocumentEvent, 'bodyBytes' | 'seq'> & { at: Date; actor: Actor },
   document: Record<string, unknown>,
-  { readAt, before }: { readAt: Date | null; before?: Record<string, unknown> },
+  before: Record<string, unknown> | null,
 ): string {
   const data = { _id: event.documentId, ...shownFields(document) };
   const confidential = event.collection === USERS ? withoutConfidential : undefined;
@@ -59,8 +54,7 @@ export function buildPayload(
     action: event.action,
     documentId: event.documentId,
     actor: event.actor,
-    ...(readAt && { stale: true, readAt: readAt.toISOString() }),
-    ...(HAS_PREVIOUS.has(event.action) && previousDocument(before, document, confidential)),
+    ...(before && HAS_PREVIOUS.has(event.action) && previousDocument(before, document, confidential)),
     data,
   };
   const body = JSON.stringify(payload, confidential);
@@ -71,7 +65,7 @@ export function buildPayload(
 /** The fields of a stored document that are its project's to see, but its id. */
 function shownFields(document: Record<string, unknown>): Record<string, unknown> {
   const { _id, [HIDDEN_FIELD]: _hidden, ...shown } = document;
-  return shown.isDeleted === REMOVED ? { ...shown, isDeleted: true } : shown;
+  return shown;
 }
 
 /** Events that say what was there before: of a new or recovered document nothing of its content has changed. */
@@ -83,11 +77,10 @@ const MAX_BEFORE_BYTES = 16 * 1024;
  * change changes, is left out.
  */
 function previousDocument(
-  before: Record<string, unknown> | undefined,
+  before: Record<string, unknown>,
   after: Record<string, unknown>,
   confidential?: typeof withoutConfidential,
 ): { before: Record<string, unknown> } | { beforeOmitted: true } {
-  if (!before) return { beforeOmitted: true };
   const [old, now] = [shownFields(before), shownFields(after)];
   const changed: Record<string, unknown> = {};
   for (const name of new Set([...Object.keys(old), ...Object.keys(now)])) {

@@ -1,11 +1,11 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { isDuplicateKey } from '../../../platform/database/database.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
 import { deliveryId, deliveryStore, type Delivery } from './delivery.js';
 import { groupBy } from '../../../platform/group-by.js';
 import type { JobContext } from '../../../platform/jobs/job.js';
+import { ofProject, waitingStore } from '../webhook-event.js';
 import { readProjectWebhooks } from '../webhook-store.js';
 
 /** The body of an event, stored once for all webhooks that get it. */
@@ -37,16 +37,6 @@ export function payloadId({ projectId, eventId }: Pick<Delivery, 'projectId' | '
   return `${projectId.toHexString()}.${eventId}`;
 }
 
-/** Stores payloads; those that are there already stay as they are. */
-export async function storePayloads(app: App, payloads: readonly Payload[]): Promise<void> {
-  if (payloads.length === 0) return;
-  try {
-    await payloadStore(app).insertMany([...payloads], { ordered: false });
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-  }
-}
-
 /** The bytes that a delivery sends; null when they are no longer kept. */
 export async function readPayload(app: App, delivery: Delivery): Promise<string | null> {
   if (delivery.body !== undefined) return delivery.body;
@@ -66,8 +56,7 @@ export async function holdPayload(app: App, delivery: Delivery): Promise<boolean
 
 /** Removes all payloads of a project. */
 export async function removeProjectPayloads(app: App, projectId: ObjectId): Promise<void> {
-  const prefix = projectId.toHexString();
-  await payloadStore(app).deleteMany({ _id: { $gte: `${prefix}.`, $lt: `${prefix}/` } });
+  await payloadStore(app).deleteMany(ofProject(projectId));
 }
 
 const BATCH = 200;
@@ -98,6 +87,7 @@ export async function dropPayloads(app: App, { signal, stopping }: JobContext): 
 async function deleteUnneededPayloads(app: App, projectId: ObjectId, payloads: readonly Due[]): Promise<void> {
   // Deliveries to webhooks that are gone have gone with them.
   const { webhooks } = await readProjectWebhooks(app, projectId);
+  const waiting = (await waitingStore(app).find(ofProject(projectId)).toArray()).flatMap(({ events }) => events);
   const atOnce = Math.max(1, Math.floor(LOOKED_UP / Math.max(1, webhooks.length)));
   for (let at = 0; at < payloads.length; at += atOnce) {
     const part = payloads.slice(at, at + atOnce);
@@ -105,6 +95,8 @@ async function deleteUnneededPayloads(app: App, projectId: ObjectId, payloads: r
       app,
       part.flatMap(({ _id }) => webhooks.map(({ id }) => deliveryId(_id.split('.')[1]!, id))),
     );
+    const laterMs = app.clock.now() + payloadKeptMs(app);
+    for (const { id } of waiting) needed.set(id, new Date(laterMs));
     // One that was replayed since is not as it was seen.
     const writes = part.map(({ _id, checkAt }) => {
       const until = needed.get(_id.split('.')[1]!);

@@ -4,7 +4,6 @@ import { conflict } from '../../../../errors.js';
 import { takeTurns } from '../../../../scheduler.js';
 import { documentsName, type Collection } from '../../collection.js';
 import type { Field, FieldShape } from '../field.js';
-import { REMOVED } from '../../indexes/document-indexes.js';
 import { compileConstraints, listTightened } from './check-value.js';
 
 const MAX_LISTED = 10;
@@ -24,7 +23,7 @@ export async function requireNoConstraintViolations(
   if (fields.length === 0) return;
   const checks = fields.map((field) => ({ name: field.name, find: compileCheck(field) }));
   const projection = Object.fromEntries(fields.map(({ name }) => [name, 1 as const]));
-  const stored = app.db.collection<Document>(documentsName(to)).find({ isDeleted: { $ne: REMOVED } }, { projection });
+  const stored = app.db.collection<Document>(documentsName(to)).find({}, { projection });
   const found = new Violations();
   const turn = takeTurns();
   for await (const document of stored) {
