@@ -4,21 +4,17 @@ import { describe, expect, it } from 'vitest';
 import { addCollection, documentsName } from '../world/collections.js';
 import { purgeTrash } from '../world/documents.js';
 import { buildProject } from '../helpers/build-project.js';
-import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';
 import { listenToCommands } from '../helpers/command-log.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { use, useTestApp } from '../helpers/use.js';
-import { openWebhookReceiver } from '../helpers/webhook-receiver.js';
 
 const DAY_MS = 86_400_000;
 const clock = createFakeClock();
 
-/** Everything that is done to documents of a collection that somebody listens to. */
+/** Everything that is done to documents outside of transactions, whose writes name the `_id` alone. */
 const commands = use(listenToCommands());
-const test = await useTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
+const test = await useTestApp({ clock });
 const shop = await buildProject(test.app);
-const receiver = use(await openWebhookReceiver());
-await buildWebhook(test.app, shop.project, receiver.url);
 const fields = [
   { name: 'title', type: 'String' as const, required: true },
   { name: 'tags', type: 'Array' as const },
@@ -41,10 +37,8 @@ await call('DELETE', `/api/data/posts/${one}`);
 await call('PATCH', `/api/data/posts/${one}/recover`);
 await call('DELETE', `/api/data/posts/${two}`);
 await call('DELETE', `/api/data/posts/${one}?permanent=true`);
-await settleWebhooks(test.app);
 clock.advance(40 * DAY_MS);
 await purgeTrash(test.app, new AbortController().signal);
-await settleWebhooks(test.app);
 
 async function call(
   method: string,
@@ -101,7 +95,8 @@ function namesOneId(filter: Record<string, unknown>): boolean {
 describe('documents sharded by hashed _id', () => {
   it('change by commands that name the _id, and by no upsert', () => {
     const writes = writesTo(stored);
-    expect(writes.length).toBeGreaterThan(2);
+    // The embedded engine decides about documents inside of its own transactions, without a command for each.
+    expect(writes.length > 2).toBe(test.app.db.kind === 'mongodb');
     expect(writes.filter(({ q, many, upsert }) => many || upsert || !namesOneId(q))).toEqual([]);
   });
 
@@ -119,6 +114,7 @@ describe('collections that must stay on one shard', () => {
       if (indexes.some((index) => index.unique)) unique.push(name);
     }
     expect(unique.sort()).toEqual([
+      'change_log',
       'collections',
       'files',
       'jobs',

@@ -109,7 +109,8 @@ describe('what is kept of webhooks', () => {
     await buildWebhook(test.app, owner.project, receiver.url);
     const writes: string[] = [];
     const { db } = test.app;
-    const { collection } = db;
+    const before = { collection: db.collection, transformTogether: db.transformTogether };
+    const { collection } = before;
     const counting = (name: string): object => {
       const store = collection(name);
       if (name !== 'webhook_deliveries') return store;
@@ -127,11 +128,15 @@ describe('what is kept of webhooks', () => {
         },
       });
     };
-    Object.assign(db, { collection: counting });
+    const transformTogether: typeof db.transformTogether = (turns) => {
+      for (const { collection: name } of turns) if (name === 'webhook_deliveries') writes.push('transform');
+      return before.transformTogether(turns);
+    };
+    Object.assign(db, { collection: counting, transformTogether });
     await insertPost();
     await settleWebhooks(test.app);
-    Object.assign(db, { collection });
-    expect(writes).toEqual(['insertMany', 'updateOne']);
+    Object.assign(db, before);
+    expect(writes).toEqual(['transform', 'updateOne']);
     const indexes = await collection<Delivery>('webhook_deliveries').indexes();
     expect(indexes.map(({ name }) => name).sort()).toEqual(
       ['_id_', 'due', 'lanes', 'log', 'project_delivered', 'project_failed'].sort(),
