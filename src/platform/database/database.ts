@@ -35,7 +35,7 @@ import { addressOf, ownTurn } from '../../scheduler.js';
 import { makeDirectory, syncPath } from '../durable-files.js';
 import { loadDriver } from './mongodb-driver.js';
 import { replayInTransaction } from './mongodb-replay.js';
-import { transformAlone, transformTogether } from './mongodb-transform.js';
+import { transformAlone, transformInLine } from './mongodb-transform.js';
 import { askServer, judgeServer, type ServerJudgement } from './mongodb-server.js';
 import { findOutage } from './outages.js';
 import { SlowReads, type AskedRead } from './slow-reads.js';
@@ -243,7 +243,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
     summary: server.summary,
     warnings: server.warnings,
     transform: (name, id, run, isNew) => transformAlone(client, db, { collection: name, id, run, isNew }),
-    transformTogether: (turns) => transformTogether(client, db, turns),
+    transformTogether: (turns) => transformInLine(client, db, turns),
     transaction: (run, line) => replayInTransaction(client, db, run, line),
     confirmedReads: { readConcern: { level: 'majority' } },
     collection: (collection, options) => db.collection(collection, options),

@@ -91,7 +91,7 @@ const idOf = ({ id }: MongodbTurn): { _id: string } => ({ _id: id as string });
  * `Database.transformTogether`: what others change at the same moment has the driver begin the transaction again. Those
  * of this process that begin with the same document stand in line.
  */
-export function transformTogether(client: MongoClient, db: Db, turns: readonly MongodbTurn[]): Promise<Written[]> {
+export function transformInLine(client: MongoClient, db: Db, turns: readonly MongodbTurn[]): Promise<Written[]> {
   return inLine(keyOf(turns[0]!), () => transformInTransaction(client, db, turns));
 }
 
