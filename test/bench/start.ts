@@ -100,10 +100,10 @@ interface Start {
   cpuMs: number;
 }
 
-const cpuMsOf = (pid: number): number => {
+function cpuMsOf(pid: number): number {
   const { user, system } = cpuSeconds(pid);
   return (user + system) * 1000;
-};
+}
 
 async function measureStart(server: Server): Promise<Start> {
   const { pid, startMs, stop } = await server.start();
