@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -25,6 +26,8 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '3' },
     only: { type: 'string' },
+    // For `npm run measure`: the rows as JSON.
+    out: { type: 'string' },
   },
 });
 const FIRST_SECONDS = 2;
@@ -56,6 +59,7 @@ const folder = await openTempDir();
 try {
   const rows = await measureAll(folder.path);
   report(rows);
+  if (options.out) writeFileSync(options.out, JSON.stringify(rows));
 } finally {
   for (const client of clients) client.kill();
   await folder.remove();
