@@ -42,7 +42,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/platform': 8896,
   test: 1175,
   'test/api': 37330,
-  'test/bench': 3445,
+  'test/bench': 3450,
   'test/cli': 9930,
   'test/client': 5175,
   'test/clients': 650,
