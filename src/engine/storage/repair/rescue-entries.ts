@@ -83,18 +83,15 @@ export function* rescueEntries(file: PageFile, meta: Meta, taker: EntryTaker): G
 }
 
 /**
- * False for a page that is whole and does not fit its place: a write went to the wrong place, or one was lost and left
- * an earlier state. A page with flipped bits is not whole.
+ * False for a page that does not fit its place: a write went to the wrong place. Its intact entries say so; an entry with
+ * a flipped bit in its key may be anywhere.
  */
 function isInPlace(file: PageFile, number: number, meta: Meta, ranges: readonly LostRange[]): boolean {
   if (hasOtherNumber(file.read(number, 1, meta), number)) return false;
-  try {
-    const { keys } = file.readPage(number, true, meta);
-    return ranges.some((range) => keys.every((key) => isWithin(range, key)));
-  } catch (error) {
-    if (error instanceof PageError) return true;
-    throw error;
+  for (const { key, value } of readNodes(file, number, meta)) {
+    if (isWhole(key, value) && !ranges.some((range) => isWithin(range, key))) return false;
   }
+  return true;
 }
 
 /** True for a page that says, by more than a flipped bit, that it is another one. */

@@ -111,6 +111,15 @@ describe('the repair of a damaged data file', () => {
     expect(collections).toEqual([]);
   });
 
+  it.each([1, 4, 5, 6])('loses one document when a bit of its key is flipped: byte %i', async (byte) => {
+    const { dataDir } = copy();
+    const node = nodesOf(dataDir, pageOf('leaf', DOCUMENT_SPACE).number)[3]!;
+    flipBit(dataDir, node + 8 + byte, 7);
+    const report = await repairDataFile(dataDir);
+    expect(report.collections).toMatchObject([{ lost: 1, uncertain: 0 }]);
+    expect(await differenceOf(dataDir, report)).toEqual([]);
+  });
+
   it('loses nothing when a page that leads to others is damaged, as long as the free pages are known', async () => {
     const { dataDir } = copy();
     for (const page of pages.filter(({ kind }) => kind === 'branch'))
