@@ -83,8 +83,8 @@ export function* rescueEntries(file: PageFile, meta: Meta, taker: EntryTaker): G
 }
 
 /**
- * False for a page that does not fit its place: a write went to the wrong place. Its intact entries say so; an entry with
- * a flipped bit in its key may be anywhere.
+ * False for a page that does not fit its place, because a write went to the wrong one. Its intact entries decide: one
+ * with a flipped bit in its key may be anywhere.
  */
 function isInPlace(file: PageFile, number: number, meta: Meta, ranges: readonly LostRange[]): boolean {
   if (hasOtherNumber(file.read(number, 1, meta), number)) return false;
