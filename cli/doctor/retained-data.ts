@@ -8,6 +8,7 @@ import { KEPT_HOURS } from '../../src/features/series/series.js';
 import { KEPT_AFTER_END_MS, WITH_AN_END } from '../../src/features/users/remove-expired.job.js';
 import { WEBHOOK_DELIVERIES } from '../../src/features/webhooks/deliveries/delivery.js';
 import { WEBHOOK_PAYLOADS } from '../../src/features/webhooks/deliveries/payload.js';
+import { WEBHOOK_EVENTS } from '../../src/features/webhooks/webhook-event.js';
 import { KEY_KEPT_MS } from '../../src/http/routes/idempotency-key.js';
 import type { Database } from '../../src/platform/database/database.js';
 import { MAIL_OUTBOX } from '../../src/platform/mail-provider/outbox.js';
@@ -34,7 +35,7 @@ const NO_BOUND = 'none of its own';
 export const RETAINED_DATA: readonly RetainedData[] = [
   {
     what: 'webhook deliveries and their payloads',
-    stores: [WEBHOOK_DELIVERIES, WEBHOOK_PAYLOADS],
+    stores: [WEBHOOK_DELIVERIES, WEBHOOK_EVENTS, WEBHOOK_PAYLOADS],
     time: 'delivered: 3 days, the payload a day; failed: `BSVC_KEEP`',
     size: '1 GB a project; what waits is not removed',
   },
