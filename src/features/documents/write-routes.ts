@@ -1,4 +1,5 @@
 import { idempotencyKey, readIdempotencyKey } from '../../http/routes/idempotency-key.js';
+import { readTextParameter } from '../../http/routes/read-parameter.js';
 import { sentHeader } from '../../http/requests/sent-header.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
 import {
@@ -12,7 +13,7 @@ import {
   say,
   type RouteErrors,
 } from '../../http/routes/route.js';
-import { arrayOf, claimed, FLAG, ID, object, oneOf, type Schema, WHOLE } from '../../platform/schema/schema.js';
+import { arrayOf, claimed, FLAG, ID, object, oneOf, type Schema, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { withHooks } from '../access/describe-access.js';
 import { SECRET_KEY } from '../access/key-access.js';
 import { insertDocuments, MAX_BULK_DOCUMENTS } from './bulk/insert-documents.js';
@@ -25,6 +26,7 @@ import { IF_MATCH, readIfMatch } from './write/if-match.js';
 import { insertDocument } from './write/insert-document.js';
 import { recoverDocument, deleteDocument, trashDocument } from './write/change-state.js';
 import { updateDocument } from './write/update-document.js';
+import { insertOrUpdate } from './write/insert-or-update.js';
 import { WRITES_AND_SHOWS, WRITES_DOCUMENTS } from './write/write-target.js';
 import { requireWriteTarget } from './write/write-target.js';
 
@@ -109,13 +111,32 @@ export const INSERT_DOCUMENT = route('POST /api/data/:collectionName', {
   id: 'insertDocument',
   summary: 'Insert a document',
   access: WRITES_AND_SHOWS,
+  ownQuery: {
+    upsert: parameter('Unique fields, separated by commas: a document with the same values is updated instead', TEXT),
+  },
   headers: IDEMPOTENCY_KEY,
   openBody: NEW_DOCUMENT,
   example: { title: 'Hello', views: 0 },
-  answers: { ...plain(DOCUMENT, 'The stored document itself', 201), headers: ETAG },
-  errors: { ...INSERT_ERRORS, 404: ['DOCUMENT_NOT_FOUND'], 413: ['DOCUMENT_TOO_LARGE'], ...NO_ROOM },
+  answers: [
+    { ...plain(DOCUMENT, 'The stored document itself', 201), headers: ETAG },
+    { ...plain(DOCUMENT, 'The updated document itself'), headers: ETAG },
+  ],
+  errors: {
+    ...INSERT_ERRORS,
+    400: [...INSERT_ERRORS[400], 'INVALID_QUERY', 'INVALID_KEY'],
+    403: [...INSERT_ERRORS[403], 'OWNER_IMMUTABLE'],
+    404: ['DOCUMENT_NOT_FOUND'],
+    413: ['DOCUMENT_TOO_LARGE'],
+    ...NO_ROOM,
+  },
   handle({ app, ctx, target, body }) {
-    const inserting = insertDocument(app, target, body, readIdempotencyKey(ctx));
+    const key = readIdempotencyKey(ctx);
+    const by = ctx.querystring === '' ? undefined : readTextParameter(ctx.query, 'upsert');
+    if (by !== undefined) {
+      const upserting = insertOrUpdate(app, target, by.split(','), body, key);
+      return upserting.then(({ isNew, document }) => say(withTag(ctx, document), undefined, isNew ? 201 : 200));
+    }
+    const inserting = insertDocument(app, target, body, key);
     return inserting.then((document) => withTag(ctx, document));
   },
 });

@@ -157,7 +157,10 @@ const forEach = (
 /** Single documents, for operators. Those with a fixed last word come first: no id is one. */
 const SINGLE_DOCUMENT_ROUTES = [
   mountedAt(`POST ${DOCUMENTS}`, INSERT_DOCUMENT, writes('data insert'), {
-    answers: { ...created(DOCUMENT, 'Document stored'), headers: ETAG },
+    answers: [
+      { ...created(DOCUMENT, 'Document stored'), headers: ETAG },
+      { ...ok(DOCUMENT, 'Document updated'), headers: ETAG },
+    ],
   }),
   forEach(
     'trash',

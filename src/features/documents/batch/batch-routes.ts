@@ -14,11 +14,12 @@ const MAX_OPERATIONS = 100;
 
 const OPERATION = object(
   {
-    op: oneOf('insert', 'update', 'remove', 'recover'),
+    op: oneOf('insert', 'update', 'upsert', 'remove', 'recover'),
     collection: text({ pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$' }),
     'id?': TEXT,
     'body?': OBJECT,
     'ifMatch?': TEXT,
+    'by?': arrayOf(TEXT, { minItems: 1, maxItems: 10 }),
   },
   'BatchOperation',
 );
@@ -66,6 +67,7 @@ export const BATCH_ROUTES: RouteList = {
           'INVALID_IF_MATCH',
           'INVALID_IDEMPOTENCY_KEY',
           'INVALID_ID',
+          'INVALID_KEY',
           'REFERENCE_MISSING',
           'TOO_MANY_REFERENCES',
         ],

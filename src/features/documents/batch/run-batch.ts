@@ -10,6 +10,7 @@ import type { PresentedDocument } from '../reply/present-document.js';
 import { type DecidedWrite, TOGETHER_MS, commitWrites } from '../store/commit-writes.js';
 import { TRANSACTION_TOO_LARGE } from '../store/explain-write-error.js';
 import { startCascade } from '../store/referring-documents.js';
+import type { StoredDocument } from '../store/document.js';
 import type { StateWrite } from '../store/state-writes.js';
 import { askHooks } from '../write/ask-hooks.js';
 import { decideRecovery, decideRemoval } from '../write/change-state.js';
@@ -19,6 +20,7 @@ import { readIfMatch } from '../write/if-match.js';
 import { openInsert } from '../write/insert-document.js';
 import { readNewDocument } from '../write/new-document.js';
 import { openUpdate, readUpdate } from '../write/update-document.js';
+import { type OpenedUpsert, openUpsert, untilFound } from '../write/insert-or-update.js';
 import { type WriteTarget, readWritten, requireDocumentId, requireWriteTarget } from '../write/write-target.js';
 
 /** The document of each operation as it is afterwards; null where it is in the trash. */
@@ -38,8 +40,8 @@ export async function runBatch(
   operations: readonly BatchOperation[],
   key: string | null,
 ): Promise<OperationResult[]> {
-  const carryOut = async (mark: Mark): Promise<OperationResult[]> => {
-    const { places, writes } = await planAll(app, caller, operations);
+  const attempt = async (mark: Mark, opened: OpenedUpsert[]): Promise<OperationResult[]> => {
+    const { places, writes } = await planAll(app, caller, operations, opened);
     const first = await mark(writes.map(({ id }) => id));
     const ask = askHooks(app, hookedCaller(caller), { isOne: false, idempotencyKey: key });
     const committed = await commitWrites(app, writes, { first, naming: ofBatch, ask });
@@ -52,7 +54,10 @@ export async function runBatch(
   return executeOnce(
     app,
     { place: places[0]!, action: 'batch', key, body: operations },
-    { carryOut, answerAgain: (ids) => showAgain(app, places, ids) },
+    {
+      carryOut: (mark) => untilFound((opened) => attempt(mark, opened)),
+      answerAgain: (ids) => showAgain(app, places, ids),
+    },
   );
 }
 
@@ -98,16 +103,18 @@ async function planAll(
   app: App,
   caller: Caller,
   operations: readonly BatchOperation[],
+  opened: OpenedUpsert[] = [],
 ): Promise<{ places: WriteTarget[]; writes: DecidedWrite[] }> {
   const places: WriteTarget[] = [];
   const writes: DecidedWrite[] = [];
+  const inserted: [ObjectId, StoredDocument][] = [];
   const cascade = startCascade();
   const turn = takeTurns(OURS, TOGETHER_MS);
   for (const [index, operation] of operations.entries()) {
     await turn();
     await ofOperation(index, async () => {
       const place = await targetOf(app, caller, operation.collection);
-      writes.push(await planOperation(app, place, operation, { earlier: [...writes], cascade }));
+      writes.push(await planOperation(app, place, operation, { earlier: [...writes], cascade, inserted, opened }));
       places.push(place);
     });
   }
@@ -157,27 +164,51 @@ function refusalOf(index: number, error: AppError): AppError {
 
 /** One operation of a batch (writes.md 4). */
 export interface BatchOperation {
-  op: 'insert' | 'update' | 'remove' | 'recover';
+  op: 'insert' | 'update' | 'upsert' | 'remove' | 'recover';
   collection: string;
   id?: string;
   body?: Record<string, unknown>;
   /** The ETag of the version that is meant. */
   ifMatch?: string;
+  /** The unique fields of an upsert. */
+  by?: string[];
+}
+
+/** What the operations of a batch have led to so far. */
+interface OpenBatch extends Required<Pick<StateWrite, 'earlier' | 'cascade'>> {
+  /** New documents, with the ids of their collections. */
+  inserted: [ObjectId, StoredDocument][];
+  opened: OpenedUpsert[];
 }
 
 /** Plans one operation: everything is checked that needs no stored document, the rest is decided in the transaction. */
 function planOperation(
   app: App,
   place: WriteTarget,
-  { op, id: idText, body, ifMatch }: BatchOperation,
-  batch: Required<Pick<StateWrite, 'earlier' | 'cascade'>>,
+  { op, id: idText, body, ifMatch, by }: BatchOperation,
+  { inserted, opened, ...batch }: OpenBatch,
 ): DecidedWrite | Promise<DecidedWrite> {
   const now = app.clock.now();
-  if (op === 'insert') {
+  const { collection } = place;
+  if ((by !== undefined) !== (op === 'upsert')) {
+    throw invalid('INVALID_BODY', '"upsert" needs the unique fields "by", which no other operation takes');
+  }
+  if (op === 'insert' || op === 'upsert') {
     if (idText !== undefined || ifMatch !== undefined) {
-      throw invalid('INVALID_BODY', '"insert" takes neither id nor ifMatch: a document brings its own id as _id');
+      throw invalid('INVALID_BODY', `"${op}" takes neither id nor ifMatch: a document brings its own id as _id`);
     }
-    return openInsert(app, place, readNewDocument(place.collection, body ?? {}, place.writer, now));
+  }
+  if (op === 'insert') {
+    const document = readNewDocument(collection, body ?? {}, place.writer, now);
+    inserted.push([collection._id, document]);
+    return openInsert(app, place, document);
+  }
+  if (op === 'upsert') {
+    return openUpsert(app, place, { by: by!, body: body ?? {} }, { writes: batch.earlier, inserted }).then((upsert) => {
+      opened.push(upsert);
+      if (upsert.document) inserted.push([collection._id, upsert.document]);
+      return upsert.write;
+    });
   }
   if (idText === undefined) throw invalid('INVALID_BODY', `"${op}" needs the id of a document`);
   if (op === 'update') {

@@ -30,7 +30,7 @@ interface IdempotencyRecord {
 
 export interface RepeatableRequest {
   place: WriteTarget;
-  action: 'insert' | 'bulk' | 'update' | 'delete' | 'batch';
+  action: 'insert' | 'upsert' | 'bulk' | 'update' | 'delete' | 'batch';
   /** Null: it cannot be repeated. */
   key: string | null;
   body: unknown;

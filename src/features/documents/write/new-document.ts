@@ -49,8 +49,7 @@ export function checkNewDocument(
   writer?.requireKnown('create');
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'A document must be a JSON object');
   rejectUnsafeValue(body);
-  const fields = withStamps(collection, withOwner(body, writer), writer);
-  const own = withoutKeptFields(fields, problems);
+  const own = withoutKeptFields(withWriter(collection, body, writer), problems);
   const stored = storeObject(documentShape(collection), own, problems, now);
   const moment = new Date(now);
   const document: StoredDocument = {
@@ -66,6 +65,15 @@ export function checkNewDocument(
   // What does not fit is reported first.
   if (writer?.fields && problems.summary === null) requireSettable(collection, writer, body, document);
   return document;
+}
+
+/** The body with the writer's id in the owner field and in stamps. 403 for another's. */
+export function withWriter(
+  collection: Collection,
+  body: Record<string, unknown>,
+  writer: Writer,
+): Record<string, unknown> {
+  return withStamps(collection, withOwner(body, writer), writer);
 }
 
 function withOwner(body: Record<string, unknown>, writer: Writer): Record<string, unknown> {

@@ -200,7 +200,8 @@ function ownerAfter(
   return { name, value: owner.value };
 }
 
-function changing(): AppError {
+/** The 409 for a document that was changed in between. */
+export function changing(): AppError {
   return conflict('DOCUMENT_CHANGING', 'The document is being changed by others: try again', { retryAfterSeconds: 1 });
 }
 

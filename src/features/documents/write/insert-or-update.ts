@@ -1,0 +1,170 @@
+import { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { AppError, invalid } from '../../../errors.js';
+import type { Collection } from '../../collections/collection.js';
+import { comparedPath, comparedValue } from '../../collections/fields/nocase.js';
+import { readUnique } from '../../collections/fields/unique.js';
+import { Problems } from '../reply/problems.js';
+import type { PresentedDocument } from '../reply/present-document.js';
+import { type DecidedWrite, commitWrite } from '../store/commit-writes.js';
+import { documentStore } from '../store/document-store.js';
+import { type StoredDocument, visibleDocuments } from '../store/document.js';
+import { duplicateValue } from '../store/explain-write-error.js';
+import { presentWritten } from './admit-write.js';
+import { askHooks } from './ask-hooks.js';
+import { applyChange, readChange } from './change.js';
+import { executeOnce } from './idempotency.js';
+import { openInsert } from './insert-document.js';
+import { readNewDocument, withWriter } from './new-document.js';
+import { valueKey } from './operators/value-key.js';
+import { changing, openUpdate, readUpdate } from './update-document.js';
+import { type WriteTarget, readWritten } from './write-target.js';
+
+/** A document that others store or remove at the same time is looked for again. */
+const MAX_ATTEMPTS = 5;
+
+/**
+ * Updates the active document that has the body's values of the fields `by`, else inserts one (writes.md 4), under the
+ * rules of what it turns out to be. 400 INVALID_KEY unless these fields are unique, 409 DUPLICATE_VALUE where the
+ * document is one that the writer may not read.
+ */
+export function insertOrUpdate(
+  app: App,
+  place: WriteTarget,
+  by: readonly string[],
+  body: Record<string, unknown>,
+  key: string | null,
+): Promise<{ isNew: boolean; document: PresentedDocument }> {
+  const { writer, hooked } = place;
+  requireUnique(place.collection, by);
+  const request = { place, action: 'upsert' as const, key, body: { by, body } };
+  return executeOnce(app, request, {
+    carryOut: (mark) =>
+      untilFound(async (opened) => {
+        const upsert = await openUpsert(app, place, { by, body });
+        opened.push(upsert);
+        const { write } = upsert;
+        const ask = askHooks(app, hooked, { isOne: true, idempotencyKey: key });
+        const { after } = await commitWrite(app, write, { first: await mark([write.id]), ask });
+        return { isNew: write.action === 'insert', document: presentWritten(after!, writer) };
+      }),
+    async answerAgain([id]) {
+      return { isNew: false, document: presentWritten(await readWritten(app, place, id!), writer) };
+    },
+  });
+}
+
+/** 400 INVALID_KEY unless at most one active document of the collection can have the same values of the fields. */
+function requireUnique({ name, mode, fields, uniques = [] }: Collection, by: readonly string[]): void {
+  const isOne = by.length === 1 && fields.some((field) => field.name === by[0] && field.unique);
+  const isSet = (names: readonly string[]): boolean =>
+    names.length === by.length && names.every((each) => by.includes(each));
+  const isUnique = uniques
+    .map(readUnique)
+    .some((unique) => Object.keys(unique.where).length === 0 && isSet(unique.fields));
+  if (mode === 'enforced' && (isOne || isUnique)) return;
+  throw invalid('INVALID_KEY', `${by.join(' and ') || '""'} is not a unique field, or set of fields, of ${name}`);
+}
+
+/** What an upsert asks for. */
+interface Upsert {
+  by: readonly string[];
+  body: Record<string, unknown>;
+}
+
+/** What precedes an upsert in its batch. */
+interface Earlier {
+  writes: readonly DecidedWrite[];
+  /** The documents that these insert, by their collections' ids. */
+  inserted: readonly (readonly [ObjectId, StoredDocument])[];
+}
+
+export interface OpenedUpsert {
+  write: DecidedWrite;
+  /** The document of an insert. */
+  document: StoredDocument | null;
+  /** Whether another document has the key by now, or none. */
+  hasMoved: () => Promise<boolean>;
+}
+
+/** The decision to insert or to update, by whether there is a document with the key. */
+export async function openUpsert(
+  app: App,
+  place: WriteTarget,
+  { by, body }: Upsert,
+  { writes, inserted }: Earlier = { writes: [], inserted: [] },
+): Promise<OpenedUpsert> {
+  const { collection, writer } = place;
+  const now = app.clock.now();
+  requireUnique(collection, by);
+  const key = readKey(place, { by, body }, now);
+  const holds = (document: StoredDocument): boolean =>
+    key.every(([name, value]) => valueKey(comparedValue(collection, name, document[name])) === valueKey(value));
+  const find = async (): Promise<ObjectId | undefined> => {
+    const values = Object.fromEntries(key.map(([name, value]) => [comparedPath(collection, name), value]));
+    const filter = { ...values, ...visibleDocuments() };
+    return (await documentStore(app, collection).findOne(filter, { projection: { _id: 1 } }))?._id;
+  };
+  const stored = await find();
+  const hasMoved = async (): Promise<boolean> => String(await find()) !== String(stored);
+  const isRemoved = (id: ObjectId): boolean =>
+    writes.some(
+      (write) => write.action === 'delete' && write.id.equals(id) && write.collection._id.equals(collection._id),
+    );
+  const own = inserted.find(
+    ([at, document]) => at.equals(collection._id) && holds(document) && !isRemoved(document._id),
+  );
+  const id = own?.[1]._id ?? (stored && !isRemoved(stored) ? stored : undefined);
+  if (!id) {
+    const document = readNewDocument(collection, body, writer, now);
+    return { write: await openInsert(app, place, document), document, hasMoved };
+  }
+  const update = await openUpdate(app, place, readUpdate(place, id.toHexString(), body, now));
+  const write: DecidedWrite = {
+    ...update,
+    decide(before, ...asking) {
+      if (before?.isDeleted !== false || !holds(before)) throw changing();
+      try {
+        return update.decide(before, ...asking);
+      } catch (error) {
+        // As an insert: that a value is taken is known, whose document it is not.
+        if (error instanceof AppError && error.code === 'DOCUMENT_NOT_FOUND') throw duplicateValue(by);
+        throw error;
+      }
+    },
+  };
+  return { write, document: null, hasMoved };
+}
+
+/** The values of the key as they are compared; 400 with each that is missing. */
+function readKey({ collection, writer }: WriteTarget, { by, body }: Upsert, now: number): [string, unknown][] {
+  const filled = withWriter(collection, body, writer);
+  const problems = new Problems();
+  const key = by.map((name): [string, unknown] => {
+    const sent = Object.hasOwn(filled, name) ? filled[name] : undefined;
+    if (sent === undefined || sent === null) {
+      problems.add('required', 'is required', name);
+      return [name, null];
+    }
+    if (name === collection.rls?.ownerField) return [name, sent];
+    const change = readChange(collection, new ObjectId(), { [name]: sent }, { now, takesOperators: false });
+    return [name, comparedValue(collection, name, applyChange(change, {} as StoredDocument)[name])];
+  });
+  problems.throwIfAny();
+  return key;
+}
+
+/** Carries upserts out, which `attempt` adds to `opened`; again where one was refused since its key has moved. */
+export async function untilFound<T>(attempt: (opened: OpenedUpsert[]) => Promise<T>): Promise<T> {
+  for (let n = 1; ; n++) {
+    const opened: OpenedUpsert[] = [];
+    try {
+      return await attempt(opened);
+    } catch (error) {
+      if (!(error instanceof AppError) || n === MAX_ATTEMPTS) throw error;
+      let isAgain = false;
+      for (const { hasMoved } of opened) isAgain ||= await hasMoved();
+      if (!isAgain) throw error;
+    }
+  }
+}
