@@ -118,6 +118,29 @@ describe('POST /api/data/:collection?upsert', () => {
     ];
     expect(found.said).toBe('409 DUPLICATE_VALUE');
     expect({ ...found.answer, requestId: 0 }).toEqual({ ...(inserted.body as object), requestId: 0 });
+    const without = await build(['slug:String&', 'by:String=user.id', 'n:Number!', 'm:Number{max:9}'], {
+      rules: { read: 'doc.by = user.id', create: 'nobody', update: 'doc.by = user.id' },
+    });
+    await server('post', without.name, { slug: 'kept', by: ANN, n: 1 });
+    const anonymous = openDataClient(test, { 'x-api-key': owner.publishable });
+    for (const more of [
+      { n: 1 },
+      {},
+      { n: null },
+      { m: 10 },
+      { 'm.x': 1 },
+      { _id: BOB, n: 1 },
+      { by: ANN, n: 1 },
+      { $inc: 1 },
+    ]) {
+      for (const send of [as(BOB), anonymous]) {
+        const [there, gone] = [
+          await upsert(send, without, 'slug', { slug: 'kept', ...more }),
+          await upsert(send, without, 'slug', { slug: 'none', ...more }),
+        ];
+        expect({ ...there.answer, requestId: 0 }).toEqual({ ...gone.answer, requestId: 0 });
+      }
+    }
     expect((await upsert(as(ANN), pages, 'slug', { slug: 'kept', text: 'y' })).said).toBe('200');
     expect((await upsert(as(BOB), pages, 'slug', { slug: 'own', text: 'z' })).said).toBe('201');
   });

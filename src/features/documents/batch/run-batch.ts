@@ -40,8 +40,8 @@ export async function runBatch(
   operations: readonly BatchOperation[],
   key: string | null,
 ): Promise<OperationResult[]> {
-  const attempt = async (mark: Mark, opened: OpenedUpsert[]): Promise<OperationResult[]> => {
-    const { places, writes } = await planAll(app, caller, operations, opened);
+  const attempt = async (mark: Mark, upserts: Upserts): Promise<OperationResult[]> => {
+    const { places, writes } = await planAll(app, caller, operations, upserts);
     const first = await mark(writes.map(({ id }) => id));
     const ask = askHooks(app, hookedCaller(caller), { isOne: false, idempotencyKey: key });
     const committed = await commitWrites(app, writes, { first, naming: ofBatch, ask });
@@ -55,7 +55,7 @@ export async function runBatch(
     app,
     { place: places[0]!, action: 'batch', key, body: operations },
     {
-      carryOut: (mark) => untilFound((opened) => attempt(mark, opened)),
+      carryOut: (mark) => untilFound((opened, unseen) => attempt(mark, { opened, unseen })),
       answerAgain: (ids) => showAgain(app, places, ids),
     },
   );
@@ -103,7 +103,7 @@ async function planAll(
   app: App,
   caller: Caller,
   operations: readonly BatchOperation[],
-  opened: OpenedUpsert[] = [],
+  upserts: Upserts = { opened: [], unseen: new Set() },
 ): Promise<{ places: WriteTarget[]; writes: DecidedWrite[] }> {
   const places: WriteTarget[] = [];
   const writes: DecidedWrite[] = [];
@@ -114,7 +114,7 @@ async function planAll(
     await turn();
     await ofOperation(index, async () => {
       const place = await targetOf(app, caller, operation.collection);
-      writes.push(await planOperation(app, place, operation, { earlier: [...writes], cascade, inserted, opened }));
+      writes.push(await planOperation(app, place, operation, { earlier: [...writes], cascade, inserted, ...upserts }));
       places.push(place);
     });
   }
@@ -174,11 +174,16 @@ export interface BatchOperation {
   by?: string[];
 }
 
+/** Its upserts, and documents that these found and their writer may not read. */
+interface Upserts {
+  opened: OpenedUpsert[];
+  unseen: Set<string>;
+}
+
 /** What the operations of a batch have led to so far. */
-interface OpenBatch extends Required<Pick<StateWrite, 'earlier' | 'cascade'>> {
+interface OpenBatch extends Required<Pick<StateWrite, 'earlier' | 'cascade'>>, Upserts {
   /** New documents, with the ids of their collections. */
   inserted: [ObjectId, StoredDocument][];
-  opened: OpenedUpsert[];
 }
 
 /** Plans one operation: everything is checked that needs no stored document, the rest is decided in the transaction. */
@@ -186,7 +191,7 @@ function planOperation(
   app: App,
   place: WriteTarget,
   { op, id: idText, body, ifMatch, by }: BatchOperation,
-  { inserted, opened, ...batch }: OpenBatch,
+  { inserted, opened, unseen, ...batch }: OpenBatch,
 ): DecidedWrite | Promise<DecidedWrite> {
   const now = app.clock.now();
   const { collection } = place;
@@ -204,11 +209,13 @@ function planOperation(
     return openInsert(app, place, document);
   }
   if (op === 'upsert') {
-    return openUpsert(app, place, { by: by!, body: body ?? {} }, { writes: batch.earlier, inserted }).then((upsert) => {
-      opened.push(upsert);
-      if (upsert.document) inserted.push([collection._id, upsert.document]);
-      return upsert.write;
-    });
+    return openUpsert(app, place, { by: by!, body: body ?? {} }, { writes: batch.earlier, inserted, unseen }).then(
+      (upsert) => {
+        opened.push(upsert);
+        if (upsert.document) inserted.push([collection._id, upsert.document]);
+        return upsert.write;
+      },
+    );
   }
   if (idText === undefined) throw invalid('INVALID_BODY', `"${op}" needs the id of a document`);
   if (op === 'update') {

@@ -1,16 +1,16 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, invalid } from '../../../errors.js';
+import { askInside } from '../../access/rules/access-sets.js';
 import type { Collection } from '../../collections/collection.js';
 import { comparedPath, comparedValue } from '../../collections/fields/nocase.js';
 import { readUnique } from '../../collections/fields/unique.js';
 import { Problems } from '../reply/problems.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { type DecidedWrite, commitWrite } from '../store/commit-writes.js';
+import { type DecidedWrite, commitWrite, lookAt } from '../store/commit-writes.js';
 import { documentStore } from '../store/document-store.js';
 import { type StoredDocument, visibleDocuments } from '../store/document.js';
-import { duplicateValue } from '../store/explain-write-error.js';
-import { presentWritten } from './admit-write.js';
+import { presentWritten, requireAdmitted } from './admit-write.js';
 import { askHooks } from './ask-hooks.js';
 import { applyChange, readChange } from './change.js';
 import { executeOnce } from './idempotency.js';
@@ -40,8 +40,8 @@ export function insertOrUpdate(
   const request = { place, action: 'upsert' as const, key, body: { by, body } };
   return executeOnce(app, request, {
     carryOut: (mark) =>
-      untilFound(async (opened) => {
-        const upsert = await openUpsert(app, place, { by, body });
+      untilFound(async (opened, unseen) => {
+        const upsert = await openUpsert(app, place, { by, body }, { writes: [], inserted: [], unseen });
         opened.push(upsert);
         const { write } = upsert;
         const ask = askHooks(app, hooked, { isOne: true, idempotencyKey: key });
@@ -72,11 +72,12 @@ interface Upsert {
   body: Record<string, unknown>;
 }
 
-/** What precedes an upsert in its batch. */
-interface Earlier {
+/** What is known around an upsert: what precedes it in its batch, and documents that its writer may not read. */
+interface Around {
   writes: readonly DecidedWrite[];
   /** The documents that these insert, by their collections' ids. */
   inserted: readonly (readonly [ObjectId, StoredDocument])[];
+  unseen: Set<string>;
 }
 
 export interface OpenedUpsert {
@@ -87,12 +88,15 @@ export interface OpenedUpsert {
   hasMoved: () => Promise<boolean>;
 }
 
-/** The decision to insert or to update, by whether there is a document with the key. */
+/**
+ * The decision to insert or to update, by whether there is a document with the key. One that the writer may not read is
+ * none: the insert is refused as without `upsert`.
+ */
 export async function openUpsert(
   app: App,
   place: WriteTarget,
   { by, body }: Upsert,
-  { writes, inserted }: Earlier = { writes: [], inserted: [] },
+  { writes, inserted, unseen }: Around,
 ): Promise<OpenedUpsert> {
   const { collection, writer } = place;
   const now = app.clock.now();
@@ -106,20 +110,26 @@ export async function openUpsert(
     return (await documentStore(app, collection).findOne(filter, { projection: { _id: 1 } }))?._id;
   };
   const stored = await find();
-  const hasMoved = async (): Promise<boolean> => String(await find()) !== String(stored);
-  const isRemoved = (id: ObjectId): boolean =>
-    writes.some(
-      (write) => write.action === 'delete' && write.id.equals(id) && write.collection._id.equals(collection._id),
-    );
-  const own = inserted.find(
-    ([at, document]) => at.equals(collection._id) && holds(document) && !isRemoved(document._id),
-  );
-  const id = own?.[1]._id ?? (stored && !isRemoved(stored) ? stored : undefined);
-  if (!id) {
+  const isFree = (id: ObjectId): boolean =>
+    unseen.has(String(id)) ||
+    writes.some((each) => each.action === 'delete' && each.id.equals(id) && each.collection._id.equals(collection._id));
+  const own = inserted.find(([at, document]) => at.equals(collection._id) && holds(document) && !isFree(document._id));
+  const id = own?.[1]._id ?? (stored && !isFree(stored) ? stored : undefined);
+  let isUnseen = false;
+  const hasMoved = async (): Promise<boolean> => isUnseen || String(await find()) !== String(stored);
+  const insert = async (): Promise<OpenedUpsert> => {
     const document = readNewDocument(collection, body, writer, now);
     return { write: await openInsert(app, place, document), document, hasMoved };
+  };
+  if (!id) return insert();
+  let update: DecidedWrite;
+  try {
+    update = await openUpdate(app, place, readUpdate(place, id.toHexString(), body, now));
+  } catch (error) {
+    // What is wrong with the update must not show that there is the document.
+    if (own || (await isSeen(app, place, id))) throw error;
+    return insert();
   }
-  const update = await openUpdate(app, place, readUpdate(place, id.toHexString(), body, now));
   const write: DecidedWrite = {
     ...update,
     decide(before, ...asking) {
@@ -127,13 +137,29 @@ export async function openUpsert(
       try {
         return update.decide(before, ...asking);
       } catch (error) {
-        // As an insert: that a value is taken is known, whose document it is not.
-        if (error instanceof AppError && error.code === 'DOCUMENT_NOT_FOUND') throw duplicateValue(by);
+        isUnseen = error instanceof AppError && error.code === 'DOCUMENT_NOT_FOUND';
+        if (isUnseen) unseen.add(String(id));
         throw error;
       }
     },
   };
   return { write, document: null, hasMoved };
+}
+
+/** Whether the writer may know of the document. */
+async function isSeen(app: App, { collection, writer }: WriteTarget, id: ObjectId): Promise<boolean> {
+  if (!writer) return true;
+  if (!writer.userId) return false;
+  const sets = await writer.openSets();
+  return lookAt(app, collection, id, (stored, exists) => {
+    try {
+      if (stored) requireAdmitted(writer, 'update', stored, askInside(sets, exists));
+      return stored !== null;
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return error.code !== 'DOCUMENT_NOT_FOUND';
+    }
+  });
 }
 
 /** The values of the key as they are compared; 400 with each that is missing. */
@@ -146,7 +172,10 @@ function readKey({ collection, writer }: WriteTarget, { by, body }: Upsert, now:
       problems.add('required', 'is required', name);
       return [name, null];
     }
-    if (name === collection.rls?.ownerField) return [name, sent];
+    if (name === collection.rls?.ownerField) {
+      if (typeof sent !== 'string') problems.add('type', 'must be a String', name);
+      return [name, sent];
+    }
     const change = readChange(collection, new ObjectId(), { [name]: sent }, { now, takesOperators: false });
     return [name, comparedValue(collection, name, applyChange(change, {} as StoredDocument)[name])];
   });
@@ -154,12 +183,16 @@ function readKey({ collection, writer }: WriteTarget, { by, body }: Upsert, now:
   return key;
 }
 
-/** Carries upserts out, which `attempt` adds to `opened`; again where one was refused since its key has moved. */
-export async function untilFound<T>(attempt: (opened: OpenedUpsert[]) => Promise<T>): Promise<T> {
+/**
+ * Carries upserts out, which `attempt` adds to `opened`: again where one was refused because its key has moved, or its
+ * document is `unseen`.
+ */
+export async function untilFound<T>(attempt: (opened: OpenedUpsert[], unseen: Set<string>) => Promise<T>): Promise<T> {
+  const unseen = new Set<string>();
   for (let n = 1; ; n++) {
     const opened: OpenedUpsert[] = [];
     try {
-      return await attempt(opened);
+      return await attempt(opened, unseen);
     } catch (error) {
       if (!(error instanceof AppError) || n === MAX_ATTEMPTS) throw error;
       let isAgain = false;
