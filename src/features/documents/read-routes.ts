@@ -185,7 +185,7 @@ export const GET_DOCUMENT = route('GET /api/data/:collectionName/:id', {
   answers: [
     {
       ...encoded(SHOWN_DOCUMENT, 'The document itself'),
-      headers: { ETag: 'The `updatedAt` in quotes, where that is shown' },
+      headers: { ETag: '`updatedAt` in quotes, where shown' },
     },
     own(304, 'The copy is good'),
   ],

@@ -1,4 +1,4 @@
-import { idempotencyKey, readIdempotencyKey } from '../../http/routes/idempotency-key.js';
+import { IDEMPOTENCY_KEY, readIdempotencyKey } from '../../http/routes/idempotency-key.js';
 import { readTextParameter } from '../../http/routes/read-parameter.js';
 import { sentHeader } from '../../http/requests/sent-header.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
@@ -45,8 +45,7 @@ const DOCUMENT_CHANGES: Schema<JsonObject> = claimed({
   examples: [{ title: 'Hello again', 'meta.views': 1 }],
 });
 
-const IDEMPOTENCY_KEY = idempotencyKey('store');
-const CHANGE_HEADERS = { ...IF_MATCH, ...idempotencyKey('change') };
+const CHANGE_HEADERS = { ...IF_MATCH, ...IDEMPOTENCY_KEY };
 /** What references add (writes.md 3). */
 const REFERENCES = { 400: ['REFERENCE_MISSING', 'TOO_MANY_REFERENCES'] } as const;
 const INSERT_ERRORS = {

@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import { admission } from '../../http/admission/admission.js';
-import { idempotencyKey, readIdempotencyKey } from '../../http/routes/idempotency-key.js';
+import { IDEMPOTENCY_KEY, readIdempotencyKey } from '../../http/routes/idempotency-key.js';
 import {
   cappedParameter,
   done,
@@ -76,8 +76,6 @@ const QUEUED = {
     429: ['MAIL_QUOTA_EXCEEDED'],
   },
 };
-
-const IDEMPOTENCY_KEY = idempotencyKey('send');
 
 const liveStatus = (path: `/${string}`, id: string) =>
   mailOperation(`GET ${path}`, {

@@ -58,7 +58,7 @@ export function compactDocument(document: ApiDocument, isChosen: (tag: string) =
     paths[path] = Object.fromEntries(
       chosen.map(([method, operation]) => [method, deduplicate(compactOperation(operation))]),
     );
-    for (const parameter of chosen.flatMap(([, { parameters }]) => parameters)) {
+    for (const parameter of Object.values(paths[path]!).flatMap(({ parameters = [] }) => parameters)) {
       const text = JSON.stringify(parameter);
       repeated.set(text, (repeated.get(text) ?? 0) + 1);
     }
@@ -132,7 +132,9 @@ function compactOperation(operation: Operation): CompactOperation {
   }
   const description = own.join('; ');
   responses.default = { $ref: `#/components/responses/${REFUSED}`, description };
-  return { ...operation, responses };
+  // Optional is what a parameter is that says nothing.
+  const parameters = operation.parameters.map(({ required, ...each }) => (required ? { ...each, required } : each));
+  return { ...operation, parameters: parameters as ApiParameter[], responses };
 }
 
 /** Without the headers that every reply has. */

@@ -10,13 +10,13 @@ export const KEY_KEPT_MS = DAY_MS;
 const MAX_CHARACTERS = 255;
 const FORM = new RegExp(`^[\\x21-\\x7e]{1,${MAX_CHARACTERS}}$`);
 
-/** The header of a route that may be repeated; `does` says what the repeated request does not do again. */
-export const idempotencyKey = (does: 'store' | 'send' | 'change') => ({
+/** The header of a route that may be repeated. */
+export const IDEMPOTENCY_KEY = {
   'idempotency-key': parameter(
-    `Makes the request safe to repeat for 24 hours: the same key and body ${does} nothing more and get the first answer again`,
+    'Makes the request safe to repeat for 24 hours: with the same key and body it has no further effect',
     text({ minLength: 1, maxLength: MAX_CHARACTERS }),
   ),
-});
+};
 
 /**
  * The value of the `Idempotency-Key` header, or null when there is none; 400 INVALID_IDEMPOTENCY_KEY for one that is

@@ -1,5 +1,5 @@
 import type { App } from '../../../app.js';
-import { idempotencyKey, readIdempotencyKey } from '../../../http/routes/idempotency-key.js';
+import { IDEMPOTENCY_KEY, readIdempotencyKey } from '../../../http/routes/idempotency-key.js';
 import { ok, route, type Access, type RouteList } from '../../../http/routes/route.js';
 import { compileCheck } from '../../../platform/schema/check-schema.js';
 import { anyOf, arrayOf, ID, NULL, object, OBJECT, oneOf, TEXT, text } from '../../../platform/schema/schema.js';
@@ -53,7 +53,7 @@ export const BATCH_ROUTES: RouteList = {
       description:
         'In their order, each seeing those before it. A new document may bring its own `_id`, which later operations can name. `ifMatch` is the ETag of the version that is meant. The first refusal refuses all; `details` name the operation.',
       access: WRITES_ANYWHERE,
-      headers: idempotencyKey('change'),
+      headers: IDEMPOTENCY_KEY,
       body: BATCH,
       example: { operations: [{ op: 'insert', collection: 'posts', body: { title: 'Hello' } }] },
       answers: ok(

@@ -6,7 +6,7 @@ import { writeReply, type EncodedReply } from './encoded-reply.js';
 import type { PresentedDocument } from './present-document.js';
 
 /** The header of every answer that is one document. */
-export const ETAG = { ETag: 'Its version: `updatedAt` in quotes' };
+export const ETAG = { ETag: '`updatedAt` in quotes' };
 
 /** The document, once its response has an `ETag`: its `updatedAt` in quotes, where that is among its fields. */
 export function withTag(ctx: RouteContext, document: PresentedDocument): PresentedDocument {
