@@ -58,7 +58,7 @@ export function compactDocument(document: ApiDocument, isChosen: (tag: string) =
     paths[path] = Object.fromEntries(
       chosen.map(([method, operation]) => [method, deduplicate(compactOperation(operation))]),
     );
-    for (const parameter of Object.values(paths[path]!).flatMap(({ parameters = [] }) => parameters)) {
+    for (const parameter of Object.values(paths[path]).flatMap(({ parameters = [] }) => parameters)) {
       const text = JSON.stringify(parameter);
       repeated.set(text, (repeated.get(text) ?? 0) + 1);
     }
