@@ -95,6 +95,8 @@ describe('POST /api/data/:collection?upsert', () => {
         '400 INVALID_KEY',
       ]);
     }
+    const long = await upsert(server, posts, 'slug,'.repeat(1000), { slug: 'a' });
+    expect(String(long.answer.message).length).toBeLessThan(200);
     expect(await upsert(server, loose, 'slug', { slug: 'a' })).toMatchObject({ said: '400 INVALID_KEY' });
     expect(await upsert(server, posts, 'slug&upsert=slug', { slug: 'a' })).toMatchObject({ said: '400 INVALID_QUERY' });
     for (const slug of [undefined, null, {}, ['a'], 7]) {

@@ -63,7 +63,10 @@ function requireUnique({ name, mode, fields, uniques = [] }: Collection, by: rea
     .map(readUnique)
     .some((unique) => Object.keys(unique.where).length === 0 && isSet(unique.fields));
   if (mode === 'enforced' && (isOne || isUnique)) return;
-  throw invalid('INVALID_KEY', `${by.join(' and ') || '""'} is not a unique field, or set of fields, of ${name}`);
+  throw invalid(
+    'INVALID_KEY',
+    `An upsert needs a unique field of ${name}, or a set of fields that are unique together`,
+  );
 }
 
 /** What an upsert asks for. */
