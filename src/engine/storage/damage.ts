@@ -41,7 +41,12 @@ export function damagedFile(
 
 /** A walk over everything that found something else than is counted. */
 export function wrongCount(ns: string, place: string): StorageError {
-  return new StorageError('DAMAGED', `${ns}: ${place} holds something else than was stored. ${ADVICE}`, undefined, ns);
+  return new StorageError(
+    'DAMAGED',
+    `${ns}: ${place} is damaged: it holds other entries than were stored. ${ADVICE}`,
+    undefined,
+    ns,
+  );
 }
 
 /** The error about a record of the engine itself that cannot be read. */

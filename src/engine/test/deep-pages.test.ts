@@ -4,8 +4,9 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DataCollection, type DataDb, type Engine, openEngine } from '../index.js';
 import { temporaryDir } from './transports.js';
+import { openSeed } from './helpers/seed.js';
 
-const SEED = Number(process.env['BSVC_TEST_SEED'] ?? 20261124);
+const SEED = openSeed('deep pages');
 const DOCUMENTS = 4000;
 
 describe('a page far behind', () => {

@@ -4,8 +4,9 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type DataCollection, type DataDb, type Engine, openEngine } from '../index.js';
 import { temporaryDir } from './transports.js';
+import { openSeed } from './helpers/seed.js';
 
-const SEED = Number(process.env['BSVC_TEST_SEED'] ?? 20261124);
+const SEED = openSeed('uses of indexes');
 const RUNS = Number(process.env['BSVC_TEST_RUNS'] ?? 40);
 const DOCUMENTS = 12_000;
 /** More documents than any list: what stands behind it is not handed to the collection. */

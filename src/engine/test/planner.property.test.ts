@@ -9,10 +9,11 @@ import { compileSort } from '../query/sort.js';
 import { UnionScan } from '../planner/scans/union-scan.js';
 import { compareValues } from '../query/values/compare.js';
 import { temporaryDir } from './transports.js';
+import { openSeed } from './helpers/seed.js';
 
-/** More runs for a long search: BSVC_TEST_RUNS=5000 (and BSVC_TEST_SEED to repeat one). */
+/** More runs for a long search: BSVC_TEST_RUNS=5000. */
 const RUNS = Number(process.env['BSVC_TEST_RUNS'] ?? 60);
-const SEED = Number(process.env['BSVC_TEST_SEED'] ?? 20261121);
+const SEED = openSeed('plans');
 const QUERIES_PER_COLLECTION = 12;
 
 // oxlint-disable-next-line typescript/no-explicit-any -- documents of any shape

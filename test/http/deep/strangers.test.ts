@@ -3,6 +3,7 @@ import { attackFor } from '../../helpers/strangers/attack.js';
 import { openTarget, QUOTA } from '../../helpers/strangers/target.js';
 import { openRandom } from '../../helpers/random.js';
 import { use } from '../../helpers/use.js';
+import { openSeed } from '../../helpers/seed.js';
 
 /**
  * One round of every operator that makes a request large; `npm run soak strangers` draws more of them, sends more and
@@ -10,7 +11,7 @@ import { use } from '../../helpers/use.js';
  * stored and sent; and of that what every measure of a volley shows (`measureLeast`).
  */
 it('no stranger harms another: a generated round stays within the bounds', { timeout: 400_000 }, async () => {
-  const random = openRandom(Number(process.env.BSVC_TEST_SEED ?? 3));
+  const random = openRandom(openSeed('strangers'));
   const target = use(await openTarget());
   const short = {
     ms: 0,
