@@ -127,7 +127,11 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       create: 'create an account, or invite a user by email',
       update: 'change password or roles, end sessions, disable, reset MFA',
       delete: 'delete an account, with --erase all data of the user',
-      social: ['set up sign-in with Google, GitHub or another', () => import('./user/social.js')],
+      social: noun('social', 'sign-in with Google, GitHub or another', () => import('./user/social.js'), {
+        list: 'list providers',
+        set: 'add a provider, or replace its settings',
+        remove: 'remove a provider and keep its users',
+      }),
     }),
     noun('mail', 'email of a project: test, logs, outbox, templates', () => import('./mail.js'), {
       test: 'send a test email',

@@ -173,7 +173,7 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   USER_NOT_FOUND: '"bsvc user list" shows them.',
   EMAIL_TAKEN: 'Add --if-not-exists to take the one that is there.',
   SESSION_NOT_FOUND: '"bsvc user list <user>" shows them.',
-  PROVIDER_NOT_FOUND: '"bsvc user social" shows them.',
+  PROVIDER_NOT_FOUND: '"bsvc user social list" shows them.',
   OPERATOR_NOT_FOUND: '"bsvc operator list" shows them.',
   OPERATOR_SESSION_NOT_FOUND: '"bsvc operator token --list" shows them.',
   TEMPLATE_NOT_FOUND: '"bsvc mail template list" shows them.',

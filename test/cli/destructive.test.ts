@@ -124,11 +124,6 @@ describe('a command that takes something away at times', () => {
     },
     'data update': async () => ['posts', '{"n":2}', '--filter', 'n=1', ...(await insertOne())],
     'data delete': async () => ['posts', '--filter', 'n=1', ...(await insertOne())],
-    'user social': async () => {
-      const client = ['--client-id', '1', '--client-secret-stdin', '--redirect-url', 'https://shop.example/in'];
-      await bsvc('user', 'social', 'github', '--project', 'shop', ...client);
-      return ['github', '--project', 'shop', '--remove'];
-    },
     file: () => Promise.resolve(['--project', 'shop', '--delete', 'x']),
     restore: async () => {
       await bsvc('backup', '--out', 'all.backup');

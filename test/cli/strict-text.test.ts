@@ -24,7 +24,7 @@ const ARGUMENTS: Record<string, string[]> = {
   'mail template set': ['welcome'],
   'user create': ['--email', 'new{n}@example.test'],
   'user update': ['ann@example.test'],
-  'user social': ['google', '--client-id', 'x', '--redirect-url', 'https://shop.example/in'],
+  'user social set': ['google', '--client-id', 'x', '--redirect-url', 'https://shop.example/in'],
   'byok bucket set': ['--bucket', 'b', '--region', 'r', '--access-key-id', 'k'],
   generate: ['types'],
   'operator add': ['--email', 'new{n}@example.test', '--role', 'viewer'],

@@ -209,6 +209,7 @@ describe('bsvc user social', () => {
       [
         'user',
         'social',
+        'set',
         'google',
         '--client-id',
         'c',
@@ -220,13 +221,13 @@ describe('bsvc user social', () => {
       { stdin: secret },
     );
     expect(set.code).toBe(0);
-    const listed = await bsvc(['user', 'social', '--json']);
+    const listed = await bsvc(['user', 'social', 'list', '--json']);
     expect(listed.json<{ name: string }[]>()).toMatchObject([
       { name: 'google', issuer: 'https://accounts.google.com' },
     ]);
     expect(set.stdout + listed.stdout).not.toContain(secret);
-    expect((await bsvc(['user', 'social', 'google', '--remove', '--yes'])).code).toBe(0);
-    expect((await bsvc(['user', 'social', 'google', '--remove', '--yes'])).code).toBe(1);
+    expect((await bsvc(['user', 'social', 'remove', 'google', '--yes'])).code).toBe(0);
+    expect((await bsvc(['user', 'social', 'remove', 'google', '--yes'])).code).toBe(1);
   });
 });
 

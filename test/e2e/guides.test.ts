@@ -63,8 +63,8 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'realm.md': { '// notes.mjs': 'needs RxDB; test/client/rxdb.test.ts does the same' },
   'auth.md': {
-    '$ bsvc user social google --client-id 1234.apps.googleusercontent.com \\': 'needs an account at Google',
-    '$ bsvc user social apple --client-id com.shop.web --app-client-id com.shop.app \\':
+    '$ bsvc user social set google --client-id 1234.apps.googleusercontent.com \\': 'needs an account at Google',
+    '$ bsvc user social set apple --client-id com.shop.web --app-client-id com.shop.app \\':
       'needs a key of Apple; the tests of social sign-in have an issuer with such keys',
   },
   'client.md': {

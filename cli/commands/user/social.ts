@@ -4,38 +4,44 @@ import {
   removeSocialProvider,
   setSocialProvider,
 } from '../../../src/features/users/social/social-provider.js';
-import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { defineCommand, flag, list, optionalArgument, secret, option } from '../../shell/command.js';
+import { chooseProject, defineProjectCommand, projectOption } from '../../ask/choose-project.js';
+import { argument, defineCommand, flag, list, option, secret } from '../../shell/command.js';
 import { readSecret } from '../../shell/read-secret.js';
 import { findServiceAddress } from '../../shell/service-address.js';
 import { UsageError } from '../../view/exit.js';
-import type { Result } from '../../view/output.js';
 import { presentList } from '../../view/present.js';
 
-export default defineCommand({
+const shown = defineProjectCommand({
+  details: 'Client secrets are never shown.',
+  examples: ['bsvc user social list --project shop'],
+  async run(_context, { app, project }) {
+    const providers = (await listSocialProviders(app, project)).map(presentSocialProvider);
+    return presentList(providers, {
+      name: ({ name }) => name,
+      empty: 'No providers yet. Add one with: bsvc user social set google',
+      head: ['name', 'issuer', 'client id', 'sends back to'],
+      row: ({ name, issuer, clientId, redirectUrls }) => [name, issuer, clientId, redirectUrls.join(' ')],
+    });
+  },
+});
+
+const set = defineCommand({
   details: [
-    'Without a provider, lists the configured ones. With one, adds it or replaces its settings. --remove removes it: its users stay, and those without a password set one by email.',
+    'Adds the provider, or replaces its settings.',
     'google, github, apple, microsoft, gitlab and linkedin are built in; any other OpenID provider needs its --issuer.',
-    'The secret of apple is its private key (AuthKey_….p8): add its --team-id and --key-id.',
+    'apple needs --team, --key-id and its private key (AuthKey_….p8) in place of the client secret.',
     'Register <public address>/api/userAuth/social/<provider>/callback there. Browsers are sent back to the --redirect-url addresses only.',
   ].join('\n'),
   examples: [
-    'bsvc user social --project shop',
-    'bsvc user social google --project shop --client-id 1234.apps.googleusercontent.com --redirect-url https://shop.example.com/signed-in --client-secret-stdin < secret.txt',
-    'bsvc user social github --project shop --client-id 12ab --redirect-url https://shop.example.com/in --token-in-address --client-secret-env GITHUB_SECRET',
-    'bsvc user social apple --project shop --client-id com.shop.web --team-id ABCDE12345 --key-id 12345ABCDE --app-client-id com.shop.app --redirect-url https://shop.example.com/in --client-secret-env APPLE_KEY',
-    'bsvc user social github --project shop --remove --yes',
-    'bsvc user social acme --project shop --issuer https://id.acme.com --client-id shop --redirect-url https://shop.example.com/in --client-secret-env ACME_SECRET',
+    'bsvc user social set google --project shop --client-id 1234.apps.googleusercontent.com --redirect-url https://shop.example.com/signed-in --client-secret-stdin < secret.txt',
+    'bsvc user social set github --project shop --client-id 12ab --redirect-url https://shop.example.com/in --token-in-address --client-secret-env GITHUB_SECRET',
+    'bsvc user social set apple --project shop --client-id com.shop.web --team ABCDE12345 --key-id 12345ABCDE --app-client-id com.shop.app --redirect-url https://shop.example.com/in --key-stdin < AuthKey.p8',
+    'bsvc user social set acme --project shop --issuer https://id.acme.com --client-id shop --redirect-url https://shop.example.com/in --client-secret-env ACME_SECRET',
   ],
-  audited: ({ provider }) => provider !== undefined,
-  destroys: 'at times',
+  audited: true,
   parameters: {
-    provider: optionalArgument(
-      'provider',
-      'google, github, apple, microsoft, gitlab, linkedin or a name of your choice',
-    ),
+    name: argument('provider', 'google, github, apple, microsoft, gitlab, linkedin or a name of your choice'),
     project: projectOption,
-    remove: flag('--remove', 'remove the provider'),
     clientId: option('--client-id <id>', 'the client id that the provider gave you'),
     clientSecret: secret('client-secret', 'the secret that goes with it'),
     redirectUrls: list(
@@ -47,26 +53,16 @@ export default defineCommand({
       '--app-client-id <id>',
       'client id of your own app whose id tokens are accepted too (repeatable)',
     ),
-    teamId: option('--team-id <id>', 'for apple: id of the developer’s team'),
+    teamId: option('--team <id>', 'for apple: id of the developer’s team'),
     keyId: option('--key-id <id>', 'for apple: id of the private key'),
+    key: secret('key', 'for apple: the private key'),
     scopes: list('--scope <scope>', 'what to ask for (repeatable, default: e-mail address and profile)'),
     tokenInAddress: flag(
       '--token-in-address',
       'add #token= to the redirect, next to rtCode, for apps of the hosted service',
     ),
   },
-  async run(context, { provider: name, remove, ...input }) {
-    if (name === undefined) {
-      if (remove) throw new UsageError('--remove needs the name of the provider.');
-      const { app, project } = await chooseProject(context, input.project);
-      return presentProviders((await listSocialProviders(app, project)).map(presentSocialProvider));
-    }
-    if (remove) {
-      await context.confirm({ what: `Removes the provider ${name} and its client secret.`, name });
-      const { app, project } = await chooseProject(context, input.project);
-      const json = presentSocialProvider(await removeSocialProvider(app, project, name));
-      return { json, quiet: name, text: () => `Users can no longer sign in with ${name}.` };
-    }
+  async run(context, { name, project: named, teamId, keyId, key, ...input }) {
     const clientId = input.clientId ?? (await context.ask.text('Client id:', 'No client id: add --client-id <id>'));
     const redirectUrls =
       input.redirectUrls.length > 0
@@ -77,23 +73,17 @@ export default defineCommand({
               'No address to return to: add --redirect-url <url>',
             ),
           ];
-    const { teamId, keyId } = input;
-    if ((teamId === undefined) !== (keyId === undefined)) throw new UsageError('Give --team-id and --key-id together');
-    const { app, project } = await chooseProject(context, input.project);
-    const clientSecret = await readSecret(context, input.clientSecret, 'Client secret');
-    const { issuer, scopes, tokenInAddress } = input;
+    if ((teamId === undefined) !== (keyId === undefined)) throw new UsageError('Give --team and --key-id together');
+    const { app, project } = await chooseProject(context, named);
+    const apple = teamId !== undefined && keyId !== undefined ? { teamId, keyId } : undefined;
+    const clientSecret = await (apple || key.stdin || key.env !== undefined
+      ? readSecret(context, key, 'Private key')
+      : readSecret(context, input.clientSecret, 'Client secret'));
     const provider = presentSocialProvider(
       await setSocialProvider(app, project, {
-        name,
-        clientId,
-        clientSecret,
-        redirectUrls,
-        appClientIds: input.appClientIds,
-        ...(teamId !== undefined && keyId !== undefined && { apple: { teamId, keyId } }),
-        issuer,
-        scopes,
-        tokenInAddress,
-        mayBePrivate: true,
+        ...input,
+        ...{ name, clientId, clientSecret, redirectUrls, mayBePrivate: true },
+        ...(apple && { apple }),
       }),
     );
     const address = await findServiceAddress(app);
@@ -109,10 +99,17 @@ export default defineCommand({
   },
 });
 
-const presentProviders = (providers: ReturnType<typeof presentSocialProvider>[]): Result =>
-  presentList(providers, {
-    name: ({ name }) => name,
-    empty: 'No providers yet. Add one with: bsvc user social google',
-    head: ['name', 'issuer', 'client id', 'sends back to'],
-    row: ({ name, issuer, clientId, redirectUrls }) => [name, issuer, clientId, redirectUrls.join(' ')],
-  });
+const remove = defineCommand({
+  details: 'Its users stay; those without a password set one by email.',
+  examples: ['bsvc user social remove github --project shop --yes'],
+  audited: true,
+  destroys: ({ name }) => ({ what: `Removes the provider ${name} and its client secret.`, name }),
+  parameters: { name: argument('provider', 'name of the provider'), project: projectOption },
+  async run(context, { name, project: named }) {
+    const { app, project } = await chooseProject(context, named);
+    const json = presentSocialProvider(await removeSocialProvider(app, project, name));
+    return { json, quiet: name, text: () => `Users can no longer sign in with ${name}.` };
+  },
+});
+
+export default { list: shown, set, remove };

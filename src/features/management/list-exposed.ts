@@ -46,7 +46,7 @@ export async function listExposed(app: App, project: Project): Promise<Exposed[]
       ? [signUp('code', 'with an email code', `bsvc project update ${named} --code-login existing`)]
       : []),
     ...(anonymous ? [signUp('anonymous', 'without an address', `bsvc project update ${named} --anonymous off`)] : []),
-    ...providers.map(({ name }) => signUp(name, `with ${name}`, `bsvc user social ${name} --remove ${of}`)),
+    ...providers.map(({ name }) => signUp(name, `with ${name}`, `bsvc user social remove ${name} ${of}`)),
     ...(project.storage?.publishableUploads
       ? [
           {

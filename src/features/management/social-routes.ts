@@ -36,7 +36,7 @@ export const PROJECT_SOCIAL_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects/:projectId/social', {
       id: 'listSocialProviders',
-      command: 'user social',
+      command: 'user social list',
       summary: 'List sign-in providers',
       access: PROJECT_OPERATOR,
       answers: ok(listOf(PROVIDER), 'Providers'),
@@ -47,7 +47,7 @@ export const PROJECT_SOCIAL_ROUTES: RouteList = {
     route('PUT /api/projects/:projectId/social/:provider', {
       id: 'setSocialProvider',
       summary: 'Add or replace a sign-in provider',
-      access: projectOwner('user social', { asksPassword: true }),
+      access: projectOwner('user social set', { asksPassword: true }),
       params: {
         provider: parameter(
           '`google`, `github`, `apple`, `microsoft`, `gitlab`, `linkedin` or a name of your choice',
@@ -89,8 +89,7 @@ export const PROJECT_SOCIAL_ROUTES: RouteList = {
     route('DELETE /api/projects/:projectId/social/:provider', {
       id: 'removeSocialProvider',
       summary: 'Remove a sign-in provider and keep its users',
-      access: projectOwner('user social'),
-      command: 'user social --remove',
+      access: projectOwner('user social remove'),
       answers: ok(PROVIDER, 'Provider removed; its users stay'),
       async handle({ app, project, params }) {
         return presentSocialProvider(await removeSocialProvider(app, project, params.provider));

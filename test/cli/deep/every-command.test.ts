@@ -142,9 +142,9 @@ async function aboutUsers(): Promise<void> {
   await bsvc('user delete', ['grace@example.com', '--erase', '--yes']);
   await bsvc('user delete', [ann, '--yes']);
   const place = ['--client-id', 'shop', '--redirect-url', 'https://shop.example.com/in'];
-  await bsvc('user social', ['github', ...place, '--client-secret-env', 'SOCIAL_SECRET']);
-  await bsvc('user social');
-  await bsvc('user social', ['github', '--remove', '--yes']);
+  await bsvc('user social set', ['github', ...place, '--client-secret-env', 'SOCIAL_SECRET']);
+  await bsvc('user social list');
+  await bsvc('user social remove', ['github', '--yes']);
   await bsvc('operator add', ['--email', ann, '--password-env', 'PASSWORD']);
   await bsvc('operator list');
   await bsvc('operator token', [ann, '--ttl', '1h']);

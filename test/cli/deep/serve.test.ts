@@ -103,7 +103,10 @@ describe('bsvc serve', () => {
     ];
     for (const [words, named] of [
       [['collection', 'add', 'cards', '--field', 'title:String'], `http://localhost:${port}/api/data/cards`],
-      [['user', 'social', 'github', ...provider], `http://localhost:${port}/api/userAuth/social/github/callback`],
+      [
+        ['user', 'social', 'set', 'github', ...provider],
+        `http://localhost:${port}/api/userAuth/social/github/callback`,
+      ],
     ] as const) {
       const { stdout, stderr } = await bsvc(...words);
       expect([stderr, stdout]).toEqual(['', expect.stringContaining(named) as string]);
