@@ -42,6 +42,11 @@ export async function readTextStream(chunks: AsyncIterable<unknown>, name: strin
   return decodeUtf8(Buffer.concat(parts), name);
 }
 
+/** The beginning of a text as it can be shown: wrong bytes are replaced, what was cut off at its end is left out. */
+export function readBeginning(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes, { stream: true });
+}
+
 /** The position of the first byte that is no UTF-8; -1 when there is none. */
 export function findNonUtf8(bytes: Uint8Array): number {
   const isWrong = (end: number, stream: boolean): boolean => {

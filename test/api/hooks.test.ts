@@ -85,6 +85,12 @@ describe('a write that own code is asked about', () => {
     expect(headers['webhook-signature']).toBe(signed);
   });
 
+  it('is stored as ever where the answer begins with a byte order mark', async () => {
+    await hook('orders.create');
+    receiver.answer = (response) => void response.writeHead(200).end('\ufeff{"allow":true,"set":{"price":5}}');
+    expect((await call('post', 'data/orders', { quantity: 2 }).expect(201)).body).toMatchObject({ price: 5 });
+  });
+
   it('is refused as own code says, and then nothing is stored', async () => {
     await hook('orders.create');
     answering({ allow: false, status: 422, code: 'SOLD_OUT', message: 'There are no more' });
@@ -209,12 +215,22 @@ describe('a write that own code is asked about', () => {
   });
 });
 
+/** `{"allow":true,"set":{"ü` in another encoding: read leniently, another name than the receiver meant. */
+const LATIN_1 = [...Buffer.from('{"allow":true,"set":{"'), 0xfc];
+const DEEP = `{"allow":true,"set":{"price":${'['.repeat(30_000)}${']'.repeat(30_000)}}}`;
+
 /** What a receiver may do wrong, and what the log says of it. */
 const WRONG: [what: string, answer: WebhookReceiver['answer'], said: RegExp][] = [
   ['another status', (response) => void response.writeHead(201).end('{"allow":true}'), /answered 201/],
   ['a redirect', (response) => void response.writeHead(302, { location: '/' }).end(), /answered 302/],
   ['no JSON', (response) => void response.writeHead(200).end('yes'), /no JSON/],
-  ['too much', (response) => void response.writeHead(200).end(`{"allow":true,"x":"${'x'.repeat(70_000)}"}`), /no JSON/],
+  [
+    'too much',
+    (response) => void response.writeHead(200).end(`{"allow":true,"x":"${'x'.repeat(70_000)}"}`),
+    /longer than 64 KiB/,
+  ],
+  ['what is not UTF-8', (response) => void response.writeHead(200).end(Buffer.of(...LATIN_1)), /not UTF-8 \(byte 23\)/],
+  ['lists in lists', (response) => void response.writeHead(200).end(DEEP), /fit/],
   ['nothing', (response) => void response.socket!.destroy(), /connection failed/],
   ['no answer in time', () => undefined, /within 500 ms/],
   ['half an answer', (response) => void response.writeHead(200).write('{"allow"'), /within 500 ms/],

@@ -1,7 +1,9 @@
+import { isUtf8 } from 'node:buffer';
 import type { App } from '../../app.js';
 import { MAX_CALLS, OwnCodeError } from '../../platform/processes/own-code.js';
 import { OutboundError } from '../../platform/network/outbound.js';
 import { VERSION } from '../../package.js';
+import { findNonUtf8, readBeginning } from '../../text.js';
 import { DEPTH_HEADER } from '../access/caller.js';
 import { signDelivery } from '../webhooks/deliveries/sign-delivery.js';
 import { noteCall } from './call-log.js';
@@ -70,8 +72,9 @@ export async function callHandler<T = string>(app: App, call: HandlerCall, read:
       error,
     });
   try {
-    const { status, text } = await send(app, call, now);
-    const answer = readAnswer(text, status, read);
+    const reply = await send(app, call, now);
+    const { status, text } = reply;
+    const answer = readAnswer(reply, read);
     if (!call.inBackground) circuits.delete(owner);
     log(status, text, null);
     app.metrics.event('hook_calls', 'answered');
@@ -93,17 +96,25 @@ export async function callHandler<T = string>(app: App, call: HandlerCall, read:
 
 type Read<T> = (answer: unknown) => T;
 
-function readAnswer<T>(text: string, status: number, read: Read<T> | null): T {
+interface Reply {
+  status: number;
+  text: string;
+  /** Why the text is not what was sent. */
+  problem: string | null;
+}
+
+function readAnswer<T>({ status, text, problem }: Reply, read: Read<T> | null): T {
   if (!read) {
     if (status >= 200 && status < 300) return text as T;
     throw new HandlerFailure(`The handler answered ${status}.`, status, text);
   }
   if (status !== 200) throw new HandlerFailure(`The handler answered ${status}, not 200.`, status, text);
+  if (problem !== null) throw new HandlerFailure(problem, status, text);
   let answer: unknown;
   try {
     answer = JSON.parse(text);
   } catch {
-    throw new HandlerFailure(`The answer is no JSON of at most ${MAX_ANSWER_BYTES / 1024} KiB.`, status, text);
+    throw new HandlerFailure('The answer is no JSON.', status, text);
   }
   try {
     return read(answer);
@@ -112,11 +123,11 @@ function readAnswer<T>(text: string, status: number, read: Read<T> | null): T {
   }
 }
 
-async function send(app: App, call: HandlerCall, nowMs: number): Promise<{ status: number; text: string }> {
+async function send(app: App, call: HandlerCall, nowMs: number): Promise<Reply> {
   const { target, id, body, timeoutMs, depth } = call;
-  if ('run' in target) return { status: 200, text: await runFile(app, call, target.run) };
+  if ('run' in target) return { status: 200, text: await runFile(app, call, target.run), problem: null };
   try {
-    const { status, body: text } = await app.outbound.send({
+    const { status, body: answer } = await app.outbound.send({
       url: target.url,
       method: 'POST',
       headers: {
@@ -127,14 +138,20 @@ async function send(app: App, call: HandlerCall, nowMs: number): Promise<{ statu
       },
       body,
       signal: AbortSignal.timeout(timeoutMs),
-      keptBytes: MAX_ANSWER_BYTES,
+      keptBytes: MAX_ANSWER_BYTES + 1,
     });
-    return { status, text };
+    return { status, text: readBeginning(answer), problem: findProblem(answer) };
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
     const isLate = error.failure === 'aborted' || error.failure === 'timeout';
     throw new HandlerFailure(isLate ? `There was no answer within ${timeoutMs} ms.` : error.message);
   }
+}
+
+/** Decoded leniently, a wrong byte would be stored as something else. */
+function findProblem(answer: Buffer): string | null {
+  if (answer.length > MAX_ANSWER_BYTES) return `The answer is longer than ${MAX_ANSWER_BYTES / 1024} KiB.`;
+  return isUtf8(answer) ? null : `The answer is not UTF-8 (byte ${findNonUtf8(answer) + 1}).`;
 }
 
 async function runFile(app: App, { projectId, body, timeoutMs, depth, credentials }: HandlerCall, handler: string) {

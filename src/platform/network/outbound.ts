@@ -36,7 +36,7 @@ export interface OutboundReply {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   /** The beginning of the answer, at most the kept bytes. */
-  body: string;
+  body: Buffer;
 }
 
 /** Why there was no answer. `blocked`: the address is not public. */
@@ -171,7 +171,7 @@ async function openWay(allowPrivate: boolean, timeoutMs: number, resolve: Resolv
   return { agent, request: undici.request, fetch: undici.fetch };
 }
 
-async function readBeginning(body: Dispatcher.ResponseData['body'], keptBytes = KEPT_BODY_BYTES): Promise<string> {
+async function readBeginning(body: Dispatcher.ResponseData['body'], keptBytes = KEPT_BODY_BYTES): Promise<Buffer> {
   const kept: Buffer[] = [];
   let length = 0;
   // Leaving the loop early destroys the connection, which is what an endless answer deserves.
@@ -180,7 +180,7 @@ async function readBeginning(body: Dispatcher.ResponseData['body'], keptBytes = 
     length += chunk.length;
     if (length > MAX_BODY_BYTES) break;
   }
-  return Buffer.concat(kept).toString('utf8');
+  return Buffer.concat(kept);
 }
 
 /**

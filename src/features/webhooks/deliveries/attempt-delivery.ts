@@ -4,6 +4,7 @@ import { OwnCodeError } from '../../../platform/processes/own-code.js';
 import { ownCodeSettings } from '../../projects/own-code.js';
 import { OutboundError } from '../../../platform/network/outbound.js';
 import { VERSION } from '../../../package.js';
+import { readBeginning } from '../../../text.js';
 import type { Delivery, DeliveryAttempt } from './delivery.js';
 import { isAccepted, type AttemptOutcome } from './record-attempt.js';
 import { signDelivery } from './sign-delivery.js';
@@ -47,7 +48,7 @@ export async function attemptDelivery(
     });
     const { status, headers, body: answer } = reply;
     return {
-      attempt: log(status, answer, isAccepted(status) ? null : `The receiver answered ${status}.`),
+      attempt: log(status, readBeginning(answer), isAccepted(status) ? null : `The receiver answered ${status}.`),
       outcome: { status, retryAfter: headers['retry-after']?.toString() },
     };
   } catch (error) {
