@@ -235,7 +235,7 @@ describe('answers with and without indexes', () => {
     );
   });
 
-  it('come in pages at once too', () => expect(pagesAtOnce).toBeGreaterThan(RUNS));
+  it('come in pages at once too', () => expect(pagesAtOnce).toBeGreaterThan(RUNS / 2));
 
   it('stay the same after updates and deletes, and the indexes hold exactly the documents', async () => {
     await fc.assert(
