@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 
 /** The project's file with the code of a handler of `orders.create`, whose hook is answered. */
-async function handling(code: string, { head = '', timeoutMs = 2_000 } = {}) {
+async function handling(code: string, { head = '', timeoutMs = 10_000 } = {}) {
   const dir = join(folder.path, owner.project.name);
   await mkdir(dir, { recursive: true });
   const text = `${head}\nexport default { 'orders.create': async ({ document, caller, api }) => { ${code} } };\n`;
@@ -69,12 +69,12 @@ describe('a file of own code', () => {
 });
 
 /** What own code may do wrong; the write is refused, and the next call is answered after the pause. */
-const WRONG: [what: string, code: string, error: RegExp][] = [
+const WRONG: [what: string, code: string, error: RegExp, timeoutMs?: number][] = [
   ['throws', `throw new Error('no price')`, /no price/],
   ['answers nothing', ``, /"allow"/],
   ['answers what is no JSON', `return { allow: true, set: { price: 1n } }`, /BigInt/],
-  ['never answers', `await new Promise(() => undefined)`, /within 500 ms/],
-  ['holds up its thread', `for (;;);`, /within 500 ms/],
+  ['never answers', `await new Promise(() => undefined)`, /within 500 ms/, 500],
+  ['holds up its thread', `for (;;);`, /within 500 ms/, 500],
   ['ends itself', `process.exit(3)`, /ended with 3/],
   ['kills itself', `process.kill(process.pid, 'SIGKILL')`, /SIGKILL/],
   [
@@ -87,9 +87,9 @@ const WRONG: [what: string, code: string, error: RegExp][] = [
 ];
 
 describe('own code that', () => {
-  for (const [what, code, error] of WRONG) {
+  for (const [what, code, error, timeoutMs] of WRONG) {
     it(`${what} refuses the write, and others go on`, async () => {
-      const { hook } = await handling(code, { timeoutMs: 500 });
+      const { hook } = await handling(code, { timeoutMs });
       const failed = await insert().expect(503);
       expect(failed.body).toMatchObject({ code: 'HOOK_FAILED' });
       await test.app.backgroundTasks.idle();
@@ -100,9 +100,7 @@ describe('own code that', () => {
   }
 
   it('floods its log keeps the last fifty lines', async () => {
-    await handling(`for (let n = 0; n < 20_000; n++) console.log('line ' + n); return { allow: true };`, {
-      timeoutMs: 5_000,
-    });
+    await handling(`for (let n = 0; n < 20_000; n++) console.log('line ' + n); return { allow: true };`);
     await insert();
     expect(test.app.ownCode.lines(owner.project._id.toHexString()).length).toBeLessThanOrEqual(50);
     expect(lines()).toContain('line ');

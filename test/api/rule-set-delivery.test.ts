@@ -70,7 +70,7 @@ async function tellsWithinOneTurn(change: () => Promise<unknown>, events: number
   turns.left = 1;
   const news = (): typeof streams.member.events =>
     streams.member.events.filter(({ event }) => event === 'change').slice(heard);
-  await expect.poll(() => news().length, { timeout: 20_000 }).toBe(events);
+  await expect.poll(() => news().length).toBe(events);
   turns.left = Infinity;
   release();
   expect(streams.bystander.text().slice(unconcerned)).not.toContain('event: change');

@@ -116,7 +116,7 @@ describe.each(WAYS)('%s that is asked', (_way, add) => {
 
 describe('own code that is asked about an account', () => {
   const hook = (event: string, more: Partial<NewHook> = {}) =>
-    addHook(test.app, owner.project, { event, url: receiver.url, timeoutMs: 500, ...more });
+    addHook(test.app, owner.project, { event, url: receiver.url, timeoutMs: 10_000, ...more });
 
   it('is told who and how, and never a password', async () => {
     answering(() => ({ allow: true }));

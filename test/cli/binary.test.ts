@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { eventually } from '../helpers/eventually.js';
 import { BINARY, runBinary } from '../helpers/run-binary.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 import { use } from '../helpers/use.js';
@@ -75,9 +76,9 @@ describe('the bsvc binary', () => {
     });
   });
 
-  it('is exit 3 within ten seconds when MongoDB cannot be reached', async () => {
+  it('is exit 3 before the half minute that a driver waits by itself when MongoDB cannot be reached', async () => {
     const unreachable = { ...env, MONGODB_URI: 'mongodb://127.0.0.1:1', BSVC_SECRET_KEY: 'k'.repeat(40) };
-    const stop = AbortSignal.timeout(10_000);
+    const stop = AbortSignal.timeout(25_000);
     const { code, stdout, stderr } = await runBinary(['project', 'list', '--json'], {
       env: unreachable,
       onStart: (child) => stop.addEventListener('abort', () => child.kill('SIGKILL')),
@@ -123,10 +124,8 @@ describe('the bsvc binary', () => {
 });
 
 async function untilDocumentIsStored(): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (Date.now() < deadline) {
+  await eventually('a document is stored', async () => {
     const { stdout } = await runBinary(['data', 'query', 'notes', '--filter', 'fed=true', '--count'], { env });
-    if (Number(stdout) > 0) return;
-  }
-  throw new Error('nothing was stored in time');
+    return Number(stdout) > 0;
+  });
 }

@@ -153,7 +153,7 @@ describe('a sharded collection', () => {
 });
 
 describe('a MongoDB that goes away in the middle of a command', () => {
-  it('is exit 3 within ten seconds', async () => {
+  it('is exit 3 before the half minute that a driver waits by itself', async () => {
     const engine = openEngine({ dataDir: `${home.dir}/away`, durability: 'relaxed' });
     cleanUps.push(() => engine.close());
     const { port } = new URL((await engine.listen('127.0.0.1:0')).uri.replace('mongodb:', 'http:'));
@@ -166,7 +166,7 @@ describe('a MongoDB that goes away in the middle of a command', () => {
       if (body.find === 'projects') await cable.cut();
       return run(call, body);
     });
-    const stop = AbortSignal.timeout(10_000);
+    const stop = AbortSignal.timeout(25_000);
     const { code, stdout, stderr } = await runBinary(['project', 'update', 'shop', '--plan', 'pro'], {
       env,
       onStart: (child) => stop.addEventListener('abort', () => child.kill('SIGKILL')),

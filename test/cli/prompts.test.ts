@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runBinary } from '../helpers/run-binary.js';
 import { openTerminal } from '../helpers/run-terminal.js';
 import { openTempDir } from '../helpers/temp-dir.js';
@@ -71,16 +71,15 @@ describe.runIf(process.platform === 'linux')('at a terminal', () => {
       await terminal.end();
     }
     // The first and the second question come before anything is begun.
-    await vi.waitFor(
-      async () => {
+    await expect
+      .poll(async () => {
         const acts = (await readActs()).slice(0, -before || undefined);
-        expect(acts.map(({ action, outcome }) => [action, outcome]).toSorted()).toEqual([
-          ['project delete', 'failed'],
-          ['user create', 'failed'],
-        ]);
-      },
-      { timeout: 20_000 },
-    );
+        return acts.map(({ action, outcome }) => [action, outcome]).toSorted();
+      })
+      .toEqual([
+        ['project delete', 'failed'],
+        ['user create', 'failed'],
+      ]);
     const list = await runBinary(['project', 'list', '--quiet'], { env });
     expect(list.stdout.trim().split('\n')).toHaveLength(2);
   });

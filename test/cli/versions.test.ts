@@ -46,7 +46,7 @@ describe('a store that a newer version has changed', () => {
   it.each([['project list'], ['project create other'], ['backup'], ['migrate'], ['serve --port 0'], ['worker']])(
     'is refused by %s, which says what to do and changes nothing',
     async (words) => {
-      const { code, stderr } = await home.bsvc(words.split(' '), { stop: AbortSignal.timeout(20_000) });
+      const { code, stderr } = await home.bsvc(words.split(' '), { stop: AbortSignal.timeout(90_000) });
       expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('999-of-the-future') as string });
       expect(stderr).toMatch(/start that version, or a later one/);
     },

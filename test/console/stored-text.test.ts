@@ -144,7 +144,7 @@ describe.skipIf(!CHROMIUM)('text that others have stored, at the console', { tim
           return [document.body.innerText, ...typed].some((each) => each.includes(text));
         }, shows);
       // A place that does not show it would prove nothing.
-      await expect.poll(isShown, { message: name, timeout: 15_000 }).toBe(true);
+      await expect.poll(isShown, { message: name }).toBe(true);
       const grown = page.locator('img[src="x"], svg[onload], main script, dialog script');
       expect({ name, title: await page.title(), grown: await grown.count() }).toMatchObject({
         name,

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
+import { eventually } from '../helpers/eventually.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 import { killRunning, runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
 import { openWebhookReceiver } from '../helpers/webhook-receiver.js';
@@ -109,16 +110,14 @@ describe('a service that is killed', () => {
       }
     };
     void send('/api/run/hang').catch(() => undefined);
-    // It no longer answers: the thread is held up.
-    await vi.waitFor(async () => {
-      const silent = await send('/api/run/pid', { signal: AbortSignal.timeout(500) }).then(
+    await eventually('it no longer answers: the thread is held up', () =>
+      send('/api/run/pid', { signal: AbortSignal.timeout(500) }).then(
         () => false,
         () => true,
-      );
-      expect(silent).toBe(true);
-    });
+      ),
+    );
     expect(isThere()).toBe(true);
     await service.stop('SIGKILL');
-    await vi.waitFor(() => expect(isThere()).toBe(false), { timeout: 10_000 });
+    await eventually('it is gone', () => !isThere());
   });
 });

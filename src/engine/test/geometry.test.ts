@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codeOf, halvesOf, leastAngle, mostAngle, WORLD, type Cell } from '../query/geometry/cell.js';
 import { TRANSPORTS, type OpenTransport } from './transports.js';
 import type { DataCollection, DataDb } from '../index.js';
+import { openSeed } from './helpers/seed.js';
 
 const EARTH_METERS = 6_378_100;
 
@@ -65,7 +66,7 @@ describe('cells', () => {
         expect(leastAngle(spot, cell)).toBeLessThanOrEqual(angle + 1e-15);
         expect(mostAngle(spot, cell)).toBeGreaterThanOrEqual(angle - 1e-15);
       }),
-      { numRuns: 2000 },
+      { numRuns: 2000, seed: openSeed('cells') },
     );
   });
 
@@ -296,7 +297,7 @@ describe.each(TRANSPORTS)('geometry, $name', (transport) => {
           }
         },
       ),
-      { numRuns: 40 },
+      { numRuns: 40, seed: openSeed('polygons') },
     );
     expect(inside).toBeGreaterThan(100);
   });

@@ -15,6 +15,7 @@ import { openSeed } from './helpers/seed.js';
 const RUNS = Number(process.env['BSVC_TEST_RUNS'] ?? 60);
 const SEED = openSeed('plans');
 const QUERIES_PER_COLLECTION = 12;
+let indexes = 0;
 
 // oxlint-disable-next-line typescript/no-explicit-any -- documents of any shape
 type Docs = DataCollection<any>;
@@ -202,7 +203,7 @@ describe('answers with and without indexes', () => {
       Object.entries(options).filter(([name, option]) => option !== undefined && !(both && name === 'sparse')),
     );
     // The same key twice, or documents with parallel arrays: this index is not there then.
-    await collection.createIndex(key as never, { ...given, name: `i${Math.random()}` }).catch((error: unknown) => {
+    await collection.createIndex(key as never, { ...given, name: `i${++indexes}` }).catch((error: unknown) => {
       if (![85, 86, 171].includes((error as { code: number }).code)) throw error;
     });
   }

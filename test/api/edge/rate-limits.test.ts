@@ -10,6 +10,7 @@ import { createFakeClock } from '../../helpers/fake-clock.js';
 import { buildOperator } from '../../helpers/operator-client.js';
 import { openTestApp, type TestApp, type TestAppOptions } from '../../helpers/open-test-app.js';
 import { hasRedis, startRedis, type RedisServer } from '../../helpers/redis-server.js';
+import { openSeed } from '../../helpers/seed.js';
 
 let test: TestApp;
 let redis: RedisServer | null = null;
@@ -415,7 +416,7 @@ describe.each(hasRedis ? (['memory', 'Redis'] as const) : (['memory'] as const))
           expect(limitsOf(reply).left).toBe(String(Math.max(0, LIMITS[limit] - used)));
         }
       }),
-      { numRuns: 1 },
+      { numRuns: 1, seed: openSeed('windows of limits') },
     );
   });
 

@@ -47,7 +47,7 @@ describe.each(LOSSES)('a master key %s', (_what, lose, code) => {
   it.each(COMMANDS.map((words) => [words.join(' '), words] as const))('is refused by %s', async (_name, words) => {
     const env = { ...lose(), PASSWORD: 'correct horse battery' };
     const before = existsSync(keyFile) ? readFileSync(keyFile, 'utf8') : null;
-    const stop = AbortSignal.timeout(20_000);
+    const stop = AbortSignal.timeout(90_000);
     const { code: exit, stderr } = await home.bsvc([...words, '--json'], { env, stop });
     expect({ exit, stderr }).toEqual({ exit: 1, stderr: expect.stringContaining(code) as string });
     expect(stderr).toMatch(/BSVC_SECRET_KEY|copy of the file/);
@@ -144,7 +144,7 @@ describe('a store that waits for a migration', () => {
 
   it.each(ways)('is not touched by %s %s %s with the key of another store', async (...words) => {
     writeFileSync(keyFile, OTHER);
-    const { code, stderr } = await home.bsvc([...words, '--json'], { stop: AbortSignal.timeout(20_000) });
+    const { code, stderr } = await home.bsvc([...words, '--json'], { stop: AbortSignal.timeout(90_000) });
     expect([code, stderr]).toEqual([1, expect.stringContaining('MASTER_KEY_FOREIGN')]);
     writeFileSync(keyFile, key);
     expect(await isApplied()).toBe(false);
@@ -152,7 +152,7 @@ describe('a store that waits for a migration', () => {
 
   it.each(ways)('is not touched by %s %s %s while a restore is unfinished', async (...words) => {
     const run = await withApp(env, ({ db }) => beginRestore(db));
-    const { code, stderr } = await home.bsvc([...words, '--json'], { stop: AbortSignal.timeout(20_000) });
+    const { code, stderr } = await home.bsvc([...words, '--json'], { stop: AbortSignal.timeout(90_000) });
     expect([code, stderr]).toEqual([1, expect.stringContaining('RESTORE_UNFINISHED')]);
     await withApp(env, ({ db }) => endRestore(db, run));
     expect(await isApplied()).toBe(false);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { backupName, listSuperseded, timeOfBackup } from '../../../src/features/backups/backup-schedule.js';
+import { openSeed } from '../../helpers/seed.js';
 
 const DAY_MS = 86_400_000;
 const dailyFrom = (first: string, count: number) =>
@@ -40,6 +41,7 @@ describe('the rule of kept backups', () => {
         expect(kept.length).toBeLessThanOrEqual(Math.max(1, rule.days + rule.weeks + rule.months));
         expect(listSuperseded(kept, rule)).toEqual([]);
       }),
+      { seed: openSeed('schedules of backups') },
     );
   });
 

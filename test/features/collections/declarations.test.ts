@@ -18,6 +18,7 @@ import { readProjectsFile, type ProjectDeclaration } from '../../../src/features
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { buildProject } from '../../helpers/build-project.js';
 import { useTestApp } from '../../helpers/use.js';
+import { openSeed } from '../../helpers/seed.js';
 
 const test = await useTestApp({ settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
 
@@ -176,7 +177,7 @@ describe('the exported declaration of any project', () => {
         await apply([{ ...file, name: `${own} copy` }]);
         expect({ ...(await exported(`${own} copy`)), name: own }).toEqual(file);
       }),
-      { numRuns: 40 },
+      { numRuns: 40, seed: openSeed('exported declarations') },
     );
   });
 });
@@ -217,7 +218,7 @@ describe('a declaration for a collection that is there', () => {
             expect(listLoosenedBy(changes)).toEqual([]);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 60, seed: openSeed('declared collections') },
     );
   });
 

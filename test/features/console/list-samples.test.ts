@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createCoreClient } from '../../../src/client/core.js';
 import { clientCall, queryOptions, shownOptions } from '../../../src/console/query/list-samples.js';
+import { openSeed } from '../../helpers/seed.js';
 
 type Query = [name: string, value: string][];
 
@@ -72,7 +73,7 @@ describe('what the console shows as code', () => {
         expect(asked.pathname).toBe("/api/data/it's");
         expect(meaning([...asked.searchParams])).toEqual(meaning(given));
       }),
-      { numRuns: 500 },
+      { numRuns: 500, seed: openSeed('lists by the client') },
     );
     expect(shown).toBeGreaterThan(200);
   });
@@ -97,7 +98,7 @@ describe('what the console shows as code', () => {
         }
         expect(meaning(asked)).toEqual(meaning(given));
       }),
-      { numRuns: 60 },
+      { numRuns: 60, seed: openSeed('lists by the command') },
     );
     expect(shown).toBeGreaterThan(20);
   });

@@ -7,13 +7,16 @@ import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject } from '../../helpers/build-project.js';
 import { eventually } from '../../helpers/eventually.js';
+import { createFakeClock } from '../../helpers/fake-clock.js';
 import { slotsUsed } from '../../helpers/mail-quota.js';
 import { startMailProviderDouble } from '../../helpers/mail-provider-double.js';
 import { openTestApp } from '../../helpers/open-test-app.js';
 import { use, useTestApp } from '../../helpers/use.js';
 
+// Stands still, so that a machine’s speed moves no turn.
+const clock = createFakeClock();
 const provider = use(await startMailProviderDouble());
-const test = await useTestApp({ settings: { RESEND_BASE_URL: provider.url, BSVC_MAIL_FROM: 'a@b.co' } });
+const test = await useTestApp({ clock, settings: { RESEND_BASE_URL: provider.url, BSVC_MAIL_FROM: 'a@b.co' } });
 const owner = await buildProject(test.app);
 owner.project = await setMailSettings(test.app, owner.project, { providerApiKey: 're_own' });
 
@@ -30,8 +33,7 @@ describe('calls of a provider that asked for an hour of silence', () => {
     const asked = call(method, path, body);
     const reply = await Promise.race([asked, wait(20_000, null, { ref: false })]);
     expect([reply?.status, (reply?.body as { code: string }).code]).toEqual([429, 'RATE_LIMITED']);
-    expect(Number(reply!.headers['retry-after'])).toBeGreaterThan(3_000);
-    expect(Number(reply!.headers['retry-after'])).toBeLessThanOrEqual(3_600);
+    expect(Number(reply!.headers['retry-after'])).toBe(3_600);
     expect(provider.calls).toEqual([]);
     expect(await slotsUsed(test.app, owner.project)).toBe(0);
   });
@@ -46,7 +48,7 @@ describe('silence that a provider asked for', () => {
   });
 
   it('is not believed where a clock that has been set back since has put it further off than an hour', async () => {
-    const nextAt = new Date(Date.now() + 2 * 3_600_000);
+    const nextAt = new Date(clock.now() + 2 * 3_600_000);
     await test.app.db.collection('mail_pace').updateMany({}, { $set: { nextAt } });
     expect((await call('get', '/audiences')).status).toBe(200);
   });
@@ -91,7 +93,7 @@ describe('a batch, whose sender waits at a screen', () => {
     await untilInLine();
     const refused = await call('post', '/send-batch', [{ to: 'a@b.co', subject: 's', text: 't' }]);
     expect([refused.status, (refused.body as { code: string }).code]).toEqual([429, 'RATE_LIMITED']);
-    expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(6);
+    expect(Number(refused.headers['retry-after'])).toBe(6);
     expect(provider.calls.slice(calls)).toEqual([]);
     expect((await inLine).status).toBe(200);
   });
