@@ -1,7 +1,7 @@
 import { Webhook } from 'svix';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
-import { createBroadcast, sendBroadcast } from '../../../src/features/mail/audiences.js';
+import { createBroadcast, sendBroadcast } from '../../../src/features/mail/provider-routes.js';
 import { deliverMail } from '../../../src/features/mail/sending/deliver-mail.job.js';
 import { listMailLogs, mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.js';
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
