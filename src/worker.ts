@@ -22,7 +22,7 @@ import { sweepMail } from './features/mail/sending/sweep-mail.job.js';
 import { finishDeletionJob } from './features/management/delete-project.js';
 import { deliverWebhook } from './features/webhooks/deliveries/deliver-webhook.job.js';
 import { removeOldDeliveriesJob } from './features/webhooks/deliveries/remove-old-deliveries.job.js';
-import { sweepWebhooksJob } from './features/webhooks/outbox/sweep-webhooks.job.js';
+import { sweepWebhooksJob } from './features/webhooks/events/sweep-webhooks.job.js';
 import type { AnyJobDefinition } from './platform/jobs/job.js';
 import { removeExpiredJobsJob } from './platform/jobs/manage-jobs.js';
 import { openRunner } from './platform/jobs/runner.js';

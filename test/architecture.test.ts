@@ -232,7 +232,7 @@ describe('the house keeps its walls', () => {
       .map(({ path }) => path);
     expect(writers.sort()).toEqual([
       // Writes its log, reads documents.
-      'src/features/changes/outbox-log.ts',
+      'src/features/changes/stored-log.ts',
       // Whole collections, created and dropped.
       'src/features/collections/add-collection.ts',
       'src/features/collections/finish-drop.job.ts',

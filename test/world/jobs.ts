@@ -3,7 +3,7 @@
 export { listJobs } from '../../src/platform/jobs/manage-jobs.js';
 export { sweepAttached } from '../../src/features/files/attached/attached.job.js';
 export { removeAttachedJob, sweepAttachedJob } from '../../src/features/files/attached/attached.job.js';
-export { sweepWebhooksJob } from '../../src/features/webhooks/outbox/sweep-webhooks.job.js';
+export { sweepWebhooksJob } from '../../src/features/webhooks/events/sweep-webhooks.job.js';
 export { removeOldDeliveriesJob } from '../../src/features/webhooks/deliveries/remove-old-deliveries.job.js';
 export { findBackupAge } from '../../src/features/backups/backup-age.js';
 export { drainJobs, createWorker, SCHEDULES } from '../../src/worker.js';

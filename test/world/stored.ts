@@ -17,7 +17,7 @@ export { webhookStore } from '../../src/features/webhooks/webhook-store.js';
 export { operatorSessionStore, operatorStore, SIGNED_IN_OPERATORS } from '../../src/features/access/operator.js';
 export { jobStore } from '../../src/platform/jobs/job.js';
 export { beginRestore, endRestore } from '../../src/platform/database/restore-mark.js';
-export { CHANGE_LOG, numberEntries, waitingEntry } from '../../src/features/changes/outbox-log.js';
+export { CHANGE_LOG, numberEntries, waitingEntry } from '../../src/features/changes/stored-log.js';
 export { COUNTERS, counterId } from '../../src/features/users/counters.js';
 export { noteUsed, ONE_TIME_TOKENS, oneTimeTokens } from '../../src/features/quota/one-time-token.js';
 export type { Database, Store, Transaction, WriteTurn } from '../../src/platform/database/database.js';

@@ -108,7 +108,7 @@ export interface LogSize {
 
 /**
  * The durable log of the changes of a collection's documents: the embedded engine's own, or on a MongoDB one that the
- * outbox fills.
+ * transactions of the changes store.
  */
 export interface ChangeLog {
   /** Begins the log where there is none. */

@@ -7,7 +7,7 @@ import type { Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
 import { keepsChanges, type LogSize } from './change-log.js';
 import { openChangeLog } from './open-change-log.js';
-import { CHANGE_LOG } from './outbox-log.js';
+import { CHANGE_LOG } from './stored-log.js';
 
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 /** The part of the `database` limit of a plan that the logs of a project may have together. */

@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import type { ChangeLog, Logged, LogPosition } from './change-log.js';
-import { openOutboxLog } from './outbox-log.js';
+import { openStoredLog } from './stored-log.js';
 import type { Database } from '../../platform/database/database.js';
 import { documentsName } from '../collections/collection.js';
 import { documentIndexes } from '../collections/indexes/document-indexes.js';
@@ -86,5 +86,5 @@ function openEngineLog(app: Pick<App, 'db'>, logs: NonNullable<Database['changeL
 
 /** The log of a collection, wherever its documents are. */
 export function openChangeLog(app: App, collection: Logged): ChangeLog {
-  return app.db.changeLogs ? openEngineLog(app, app.db.changeLogs, collection) : openOutboxLog(app, collection);
+  return app.db.changeLogs ? openEngineLog(app, app.db.changeLogs, collection) : openStoredLog(app, collection);
 }

@@ -8,7 +8,7 @@ import { defaultUsersCollection, USERS } from '../collections/users-collection.j
 import { projectStore } from '../projects/project-store.js';
 import { keepsChanges } from './change-log.js';
 import { trimLogs } from './log-bound.js';
-import { listLogged, removeLog } from './outbox-log.js';
+import { listLogged, removeLog } from './stored-log.js';
 
 /**
  * Removes changes that are older than they are to be kept or more than a log may have, and the values of documents that

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { App } from '../../app.js';
-import { CHANGE_LOG } from '../changes/outbox-log.js';
+import { CHANGE_LOG } from '../changes/stored-log.js';
 import type { Database } from '../../platform/database/database.js';
 import { inChunks } from '../../platform/database/in-chunks.js';
 import { placeFile } from '../../platform/durable-files.js';

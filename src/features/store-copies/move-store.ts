@@ -1,4 +1,4 @@
-import { CHANGE_LOG } from '../changes/outbox-log.js';
+import { CHANGE_LOG } from '../changes/stored-log.js';
 import type { App } from '../../app.js';
 import { databaseInAddress } from '../../config/setting-readers.js';
 import type { Config } from '../../config/config.js';

@@ -6,10 +6,10 @@ import { insertDocumentRecord, insertDocument } from '../../../src/features/docu
 import { updateDocument } from '../../../src/features/documents/write/update-document.js';
 import { readNewDocument } from '../../../src/features/documents/write/new-document.js';
 import { signUp } from '../../../src/features/users/sign-up.js';
-import { relayWaiting } from '../../../src/features/webhooks/outbox/relay-events.js';
+import { relayWaiting } from '../../../src/features/webhooks/events/relay-events.js';
 import { waitingStore } from '../../../src/features/webhooks/webhook-event.js';
 import { removeWebhook } from '../../../src/features/webhooks/edit-webhook.js';
-import { sweepWebhooksJob } from '../../../src/features/webhooks/outbox/sweep-webhooks.job.js';
+import { sweepWebhooksJob } from '../../../src/features/webhooks/events/sweep-webhooks.job.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { buildWebhook, listAllDeliveries, settleWebhooks } from '../../helpers/build-webhook.js';

@@ -6,7 +6,7 @@ import { insertDocument } from '../../../src/features/documents/write/insert-doc
 import { deliveryStore, type Delivery } from '../../../src/features/webhooks/deliveries/delivery.js';
 import { editWebhook } from '../../../src/features/webhooks/edit-webhook.js';
 import { waitingStore, type WaitingEvents } from '../../../src/features/webhooks/webhook-event.js';
-import { sweepWebhooksJob } from '../../../src/features/webhooks/outbox/sweep-webhooks.job.js';
+import { sweepWebhooksJob } from '../../../src/features/webhooks/events/sweep-webhooks.job.js';
 import { jobStore } from '../../../src/platform/jobs/job.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../../helpers/build-webhook.js';

@@ -140,7 +140,7 @@ describe('a change of an account', () => {
     };
     await expect(disableUser(mortal, owner.project, user)).rejects.toThrow(Crash);
     clock.advance(5_000);
-    const { sweepWebhooksJob } = await import('../../../src/features/webhooks/outbox/sweep-webhooks.job.js');
+    const { sweepWebhooksJob } = await import('../../../src/features/webhooks/events/sweep-webhooks.job.js');
     await test.app.jobs.enqueue(sweepWebhooksJob, {});
     expect((await optionOf(user)).map(({ action }) => action)).toEqual(['insert', 'update']);
   });

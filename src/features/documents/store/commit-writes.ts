@@ -6,7 +6,7 @@ import { OURS, ownTurn, takeTurns } from '../../../scheduler.js';
 import { notifyFollowers } from '../../changes/change-log.js';
 import { type Collection, documentsName } from '../../collections/collection.js';
 import { isOfHook } from '../../hooks/before-calls.js';
-import { eventTurns, relayLater, type Listeners } from '../../webhooks/outbox/queue-events.js';
+import { eventTurns, relayLater, type Listeners } from '../../webhooks/events/queue-events.js';
 import type { Action } from '../../webhooks/webhook-event.js';
 import type { StoredDocument } from './document.js';
 import { TRANSACTION_TOO_LARGE, explainWriteError } from './explain-write-error.js';

@@ -4,7 +4,7 @@ import type { Store, WriteTurn } from '../../../platform/database/database.js';
 import type { Referrer } from '../../access/access-rules.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import type { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { findListeners } from '../../webhooks/outbox/queue-events.js';
+import { findListeners } from '../../webhooks/events/queue-events.js';
 import { commitWrite, type Committed, type DecidedWrite } from './commit-writes.js';
 import type { StoredDocument, SystemFields } from './document.js';
 import { nextVersion } from './next-version.js';

@@ -10,7 +10,7 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { findReferences, referencesOf, type Reference } from '../../collections/references/reference.js';
 import { AskOutside, type DecidedWrite, lookAt } from './commit-writes.js';
 import { openRemovalOfAttached } from './attached-files.js';
-import { findListeners } from '../../webhooks/outbox/queue-events.js';
+import { findListeners } from '../../webhooks/events/queue-events.js';
 import type { StoredDocument } from './document.js';
 import { MAX_CHECKS, tooManyReferences } from './new-references.js';
 import { nextVersion } from './next-version.js';

@@ -6,7 +6,7 @@ import { askNothing, type AskSet } from '../../access/rules/access-sets.js';
 import type { Collection } from '../../collections/collection.js';
 import { withFolded } from '../../collections/fields/nocase.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
-import { findListeners } from '../../webhooks/outbox/queue-events.js';
+import { findListeners } from '../../webhooks/events/queue-events.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import { type DecidedWrite, commitWrite } from '../store/commit-writes.js';
 import { documentStore } from '../store/document-store.js';

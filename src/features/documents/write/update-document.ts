@@ -8,7 +8,7 @@ import { holdsIn } from '../../access/rules/holds-in.js';
 import type { Collection } from '../../collections/collection.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
-import { findListeners } from '../../webhooks/outbox/queue-events.js';
+import { findListeners } from '../../webhooks/events/queue-events.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import type { DecidedWrite } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';

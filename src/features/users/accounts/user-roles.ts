@@ -13,7 +13,7 @@ import {
 } from '../../collections/users-collection.js';
 import { Problems } from '../../documents/reply/problems.js';
 import { commitWrite, type DecidedWrite } from '../../documents/store/commit-writes.js';
-import { findListeners } from '../../webhooks/outbox/queue-events.js';
+import { findListeners } from '../../webhooks/events/queue-events.js';
 import { nextVersion } from '../../documents/store/next-version.js';
 import { withValues } from '../../documents/store/service-change.js';
 import type { Project } from '../../projects/project.js';
