@@ -3,7 +3,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
 import type { Collection, ChangesSetting } from '../collections/collection.js';
-import { collectionStore, forgetCollection, requireStoredCollection } from '../collections/collection-store.js';
+import { requireStoredCollection, saveCollection } from '../collections/collection-store.js';
 import { isNamed, keepsChanges, offersChanges } from './change-log.js';
 import { openChangeLog } from './open-change-log.js';
 
@@ -23,15 +23,8 @@ export async function setChanges(
     if (change.on === false && isNamed(current)) throw neededLog(name);
     const changes = { ...current.changes, ...change };
     const isSame = isDeepStrictEqual(changes, current.changes ?? {});
-    const saved = isSame
-      ? current
-      : await collectionStore(app).findOneAndUpdate(
-          { _id: current._id, version: current.version, state: 'active' },
-          { $set: { changes, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
-          { returnDocument: 'after' },
-        );
+    const saved = isSame ? current : await saveCollection(app, current, { changes });
     if (!saved) continue;
-    forgetCollection(app, saved);
     if (!keepsChanges(app, saved)) await openChangeLog(app, saved).end();
     // Else the first who follows begins it, or on a MongoDB the first change.
     else if (change.on === true && app.db.changeLogs) await openChangeLog(app, saved).begin();

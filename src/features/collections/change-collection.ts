@@ -4,7 +4,7 @@ import { isDuplicateKey } from '../../platform/database/database.js';
 import { checkIndexSpecs } from './indexes/check-index-specs.js';
 import { checkRls, checkExpire } from './fields/check-settings.js';
 import type { Collection, Rls, AccessRules } from './collection.js';
-import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
+import { collectionStore, requireStoredCollection, saveCollection } from './collection-store.js';
 import { addIndexes, applyIndexes } from './indexes/document-indexes.js';
 import { explainDuplicates } from './indexes/explain-duplicates.js';
 import { INDEX_ERRORS, indexRefused, requireConstraints } from './stored-violations.js';
@@ -38,7 +38,7 @@ async function beginFolding(app: App, current: Collection, changed: Collection):
   const names = becoming(current, changed);
   if (names.length === 0) return current;
   const folding = [...new Set([...(current.folding ?? []), ...names])];
-  const noted = await noteFolding(app, current, folding);
+  const noted = await saveCollection(app, current, { folding });
   if (!noted) return null;
   await enqueueFolding(app, noted);
   await wait(NOTICED_MS);
@@ -60,18 +60,8 @@ async function endFolding(app: App, saved: Collection): Promise<void> {
   if (!saved.folding?.length) return;
   await enqueueFolding(app, saved);
   await wait(NOTICED_MS);
-  const ended = await noteFolding(app, saved, []);
+  const ended = await saveCollection(app, saved, { folding: [] });
   if (ended) await foldDocuments(app, ended);
-}
-
-async function noteFolding(app: App, { _id, version }: Collection, folding: string[]): Promise<Collection | null> {
-  const noted = await collectionStore(app).findOneAndUpdate(
-    { _id, version, state: 'active' },
-    { $set: { folding }, $inc: { version: 1 } },
-    { returnDocument: 'after' },
-  );
-  if (noted) forgetCollection(app, noted);
-  return noted;
 }
 
 export type CollectionSettings = Pick<
@@ -109,27 +99,9 @@ export async function changeCollection(
     await announceSets(app, current, changed);
     const { mode, fields, rls, rules = null, isPublic, indexes, uniques = [], expire = null } = changed;
     const folding = leftFolding(ready, changed);
-    const saved = await collectionStore(app).findOneAndUpdate(
-      { _id: ready._id, version: ready.version, state: 'active' },
-      {
-        $set: {
-          mode,
-          fields,
-          rls,
-          rules,
-          isPublic,
-          indexes,
-          uniques,
-          expire,
-          folding,
-          updatedAt: new Date(app.clock.now()),
-        },
-        $inc: { version: 1 },
-      },
-      { returnDocument: 'after' },
-    );
+    const settings = { mode, fields, rls, rules, isPublic, indexes, uniques, expire, folding };
+    const saved = await saveCollection(app, ready, settings);
     if (!saved) continue;
-    forgetCollection(app, saved);
     await reconcileIndexes(app, saved);
     if ([current, saved].some((each) => namedSets(each).length > 0)) await applySets(app, saved);
     await endFolding(app, saved);

@@ -51,6 +51,21 @@ async function storeDefaultUsers(app: App, projectId: ObjectId): Promise<void> {
   await unlessDuplicate(collectionStore(app).insertOne(defaultUsersCollection(projectId)));
 }
 
+/** Changes the record of a collection as it was read; null where another writer has changed it since. */
+export async function saveCollection(
+  app: App,
+  { _id, version }: Pick<Collection, '_id' | 'version'>,
+  $set: Partial<Collection>,
+): Promise<Collection | null> {
+  const saved = await collectionStore(app).findOneAndUpdate(
+    { _id, version, state: 'active' },
+    { $set: { ...$set, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
+    { returnDocument: 'after' },
+  );
+  if (saved) forgetCollection(app, saved);
+  return saved;
+}
+
 export function forgetCollection(app: App, collection: Pick<Collection, 'projectId' | 'name'>): void {
   app.cache.forget(REGISTERED, cacheKey(collection.projectId, collection.name));
   app.cache.forget(REFERRING, hexOf(collection.projectId));

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { App } from '../../app.js';
 import type { Collection, NamingCollection } from './collection.js';
-import { collectionStore, forgetCollection } from './collection-store.js';
+import { collectionStore, saveCollection } from './collection-store.js';
 import { addIndexes, applyIndexes } from './indexes/document-indexes.js';
 import { findDeclared } from './rules/check-rules.js';
 import { namedSets } from './rules/collection-rules.js';
@@ -51,13 +51,8 @@ async function noteSets(
     await requireNoRuleViolations(app, target, noted);
     await addIndexes(app, noted);
     if (isDeepStrictEqual(namedBy, known)) return;
-    const saved = await collectionStore(app).findOneAndUpdate(
-      { _id: target._id, version: target.version, state: 'active' },
-      { $set: { namedBy, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
-      { returnDocument: 'after' },
-    );
+    const saved = await saveCollection(app, target, { namedBy });
     if (!saved) continue;
-    forgetCollection(app, saved);
     if (namedBy.length > 0) await beginEngineLog(app, saved);
     if (isApplied) await applyIndexes(app, saved);
     return;

@@ -1,10 +1,9 @@
 import type { ObjectId } from 'bson';
-import { DAY_MS } from '../../platform/time/clock.js';
+import { DAY_MS, versionTime } from '../../platform/time/clock.js';
 import type { App } from '../../app.js';
 import { invalid, missing } from '../../errors.js';
 import { mapOf, text } from '../../platform/schema/schema.js';
 import { hexOf } from '../../platform/hex-of.js';
-import { unlessDuplicate } from '../../platform/database/database.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { findObjectId } from '../../platform/ids.js';
 import { cacheRegion } from '../../platform/cache.js';
@@ -46,14 +45,13 @@ export interface Webhook {
 type StoredWebhook = Omit<Webhook, 'url' | 'headers'> & { target: string };
 
 /**
- * All webhooks of a project in one record: a plan's limit is kept by one conditional write, and a document's write
- * needs one read to know who listens.
+ * All webhooks of a project in one record: a plan's limit is kept by one write, and a document's write needs
+ * one read to know who listens.
  */
 interface ProjectWebhooks {
   _id: ObjectId;
-  /** Grows with every change. */
-  revision: number;
   webhooks: StoredWebhook[];
+  updatedAt: Date;
 }
 
 /** Keeps the project's record well below what one document may hold. */
@@ -122,7 +120,6 @@ export function openTarget(app: Pick<App, 'secrets'>, projectId: ObjectId, store
 const WEBHOOKS = 'project_webhooks';
 /** The webhooks of a project, opened. */
 interface OpenedWebhooks {
-  revision: number;
   webhooks: Webhook[];
 }
 
@@ -157,39 +154,30 @@ export async function requireWebhook(app: App, projectId: ObjectId, id: string):
 
 /** An empty record stands for none, so that it too can be kept in the cache. */
 export async function readProjectWebhooks(app: App, projectId: ObjectId): Promise<OpenedWebhooks> {
-  const { revision = 0, webhooks = [] } = (await webhookStore(app).findOne({ _id: projectId })) ?? {};
-  return { revision, webhooks: webhooks.map((webhook) => openTarget(app, projectId, webhook)) };
+  return { webhooks: openAll(app, projectId, await webhookStore(app).findOne({ _id: projectId })) };
 }
 
-/**
- * Changes the list by compare-and-swap: changes made at once all take effect, and what `change` refuses holds for the
- * list as it then is.
- */
+function openAll(app: App, projectId: ObjectId, stored: Partial<ProjectWebhooks> | null): Webhook[] {
+  return (stored?.webhooks ?? []).map((webhook) => openTarget(app, projectId, webhook));
+}
+
+/** Changes made at once all take effect, and what `change` refuses holds for the list as it then is. */
 export async function changeWebhooks(
   app: App,
   projectId: ObjectId,
   change: (webhooks: readonly Webhook[]) => Webhook[],
 ): Promise<void> {
-  for (;;) {
-    const { revision, webhooks } = await readProjectWebhooks(app, projectId);
-    const next = change(webhooks).map((webhook) => encryptTarget(app, projectId, webhook));
-    if (await storeWebhooks(app, { _id: projectId, revision: revision + 1, webhooks: next })) break;
-  }
+  await app.db.transform(WEBHOOKS, projectId, (stored) => {
+    const webhooks = change(openAll(app, projectId, stored));
+    const updatedAt = versionTime(stored ?? {}, app.clock.now());
+    return { _id: projectId, webhooks: webhooks.map((each) => encryptTarget(app, projectId, each)), updatedAt };
+  });
   forgetWebhooks(app, projectId);
 }
 
 /** Drops this process's copy of a project's webhooks. */
 export function forgetWebhooks(app: Pick<App, 'cache'>, projectId: ObjectId): void {
   app.cache.forget(CACHE, projectId.toHexString());
-}
-
-async function storeWebhooks(app: App, next: ProjectWebhooks): Promise<boolean> {
-  const { _id, revision, webhooks } = next;
-  if (revision > 1) {
-    const result = await webhookStore(app).updateOne({ _id, revision: revision - 1 }, { $set: { revision, webhooks } });
-    return result.matchedCount > 0;
-  }
-  return (await unlessDuplicate(webhookStore(app).insertOne(next))) !== null;
 }
 
 /** Changes one webhook and answers it as it is afterwards; 404 when it is gone. */
