@@ -31,6 +31,9 @@ function setTimers(): void {
   for (const request of waiting) request.setTimer();
 }
 
+/** Node's own way to drop the rest of a body when the reply is sent, which its types leave out. */
+const { _dump: dump } = IncomingMessage.prototype as IncomingMessage & { _dump: () => void };
+
 /**
  * A request that counts the pieces of its body for every reader (decision 50), and stops reading when there are too
  * many. Closures for each request would cost more than the two counters.
@@ -48,12 +51,19 @@ export class CountedRequest extends IncomingMessage {
   private since = 0;
   /** Who waits for the whole body, which then does not enter the stream. */
   private whole: WholeBody | null = null;
+  /** Whether somebody reads the stream. */
+  private isRead = false;
+  /** All has arrived that nobody has read from the stream. */
+  private endsUnread = false;
+  /** Node's own, which its types leave out. */
+  declare protected readonly _readableState: { endEmitted: boolean };
 
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
     if (chunk === null) {
       // After the last words all that the client had to send has come in: nothing is lost by closing now.
       if (this.isCut && this.socket.writableEnded) this.socket.destroySoon();
-      const goesOn = super.push(null);
+      this.endsUnread = !this.isRead && this.readableLength === 0;
+      const goesOn = !this.endsUnread && super.push(null);
       this.endWhole(null);
       return goesOn;
     }
@@ -86,7 +96,18 @@ export class CountedRequest extends IncomingMessage {
   override _read(size: number): void {
     if (this.isCut) return;
     this.beginSending();
+    this.isRead = true;
     super._read(size);
+    if (!this.endsUnread) return;
+    this.endsUnread = false;
+    super.push(null);
+  }
+
+  /** Where nothing is to drop, the events of a stream that ends and closes would cost as much as reading a document. */
+  _dump(): void {
+    const isHeard = this.listenerCount('end') > 0 || this.listenerCount('close') > 0;
+    if (this.endsUnread && !isHeard) this._readableState.endEmitted = true;
+    else dump.call(this);
   }
 
   /** The connection of a body that was cut stays open until the client has read why. */
