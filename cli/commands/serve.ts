@@ -145,7 +145,6 @@ async function listen(app: App, config: Config, noWorker: boolean): Promise<{ ur
     requestMs: config.requestTimeoutMs,
     silenceMs: config.silenceTimeoutMs,
     stallMs: config.stallTimeoutMs,
-    keepAliveMs: config.keepAliveTimeoutMs,
   };
   const server = await startServer(createApi(app), config.host, config.port, timeouts, connectionBounds(app));
   app.ownCode.serveAt(server.url);

@@ -12,12 +12,13 @@ export const CONSTANTS = {
   /** Ten megabytes in five minutes are 300 kbit/s. */
   requestTimeoutMs: 5 * MINUTE_MS,
   headersTimeoutMs: 10_000,
-  /** How long a client may send and take nothing in the middle of a request. */
-  silenceTimeoutMs: MINUTE_MS,
+  /**
+   * How long a client may send and take nothing. Longer than nginx, Caddy and AWS's balancers keep an unused connection
+   * to a server behind them (60 s).
+   */
+  silenceTimeoutMs: 65_000,
   /** How long a client may take nothing of a reply that waits for it. */
   stallTimeoutMs: 10_000,
-  /** Longer than nginx, Caddy and AWS's balancers keep an unused connection to a server behind them (60 s). */
-  keepAliveTimeoutMs: 65_000,
   /** Container platforms kill ten seconds after SIGTERM at the earliest; systemd's unit waits longer. */
   shutdownGraceMs: 10_000,
   /** An office behind one address; a proxy in front (`BSVC_TRUST_PROXY`) lifts the limit of connections. */

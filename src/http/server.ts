@@ -39,12 +39,10 @@ export interface ClientTimeouts {
   headersMs: number;
   /** To send a request completely. */
   requestMs: number;
-  /** Without sending or taking anything, inside a request. */
+  /** Without sending or taking anything, inside a request or between two of one connection. */
   silenceMs: number;
   /** Without taking anything of a reply that waits for it. */
   stallMs: number;
-  /** Between two requests of one connection. */
-  keepAliveMs: number;
 }
 
 /**
@@ -54,10 +52,12 @@ export interface ClientTimeouts {
 const TIMEOUTS: ClientTimeouts = {
   headersMs: 10_000,
   requestMs: 300_000,
-  silenceMs: 60_000,
+  silenceMs: 65_000,
   stallMs: 10_000,
-  keepAliveMs: 65_000,
 };
+
+/** A response with Node's own field by which it says how long its connection is kept, which its types leave out. */
+type KeptResponse = ServerResponse & { _keepAliveTimeout: number };
 
 /** Listens on host and port (0 = any free one). Throws an AppError that names the port when it is taken. */
 export async function startServer(
@@ -68,7 +68,7 @@ export async function startServer(
   connections: ConnectionBounds | null = null,
 ): Promise<RunningServer> {
   let closing = false;
-  keepConnections(api, timeouts.keepAliveMs);
+  keepConnections(api, timeouts.silenceMs);
   /** Requests that came in the last moments of listening; null at all other times. */
   let held: (() => void)[] | null = null;
   const unheard = new Set<Socket>();
@@ -78,7 +78,8 @@ export async function startServer(
     IncomingMessage: countedRequests((request) => endCut(request, taken.get(request.socket))),
     headersTimeout: timeouts.headersMs,
     requestTimeout: timeouts.requestMs,
-    keepAliveTimeout: timeouts.keepAliveMs,
+    // Otherwise each request would set two timers; `timeout` holds between requests too.
+    keepAliveTimeout: 0,
     // How late a timeout may be noticed.
     connectionsCheckingInterval: Math.min(2_000, timeouts.headersMs),
     // Asked for below, where the refusal has the one error shape.
@@ -86,6 +87,7 @@ export async function startServer(
   };
   const { listener, noteConnection } = acceptFirst((request, response) => {
     if (closing) response.shouldKeepAlive = false;
+    (response as KeptResponse)._keepAliveTimeout = timeouts.silenceMs;
     const refusal = refusalOf(request);
     if (refusal) refuse(request.socket, refusal);
     else if (held) held.push(() => void handle(request, response));

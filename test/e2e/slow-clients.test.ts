@@ -14,7 +14,6 @@ const PATIENCE = {
   headersTimeoutMs: 6_000,
   silenceTimeoutMs: 7_000,
   requestTimeoutMs: 8_000,
-  keepAliveTimeoutMs: 2_000,
   connectionsPerAddress: 1_000_000,
 };
 const CLOSED_WITHIN_MS = 45_000;

@@ -10,7 +10,7 @@ import { useTestApp } from '../helpers/use.js';
 const CHARACTERS = 12_000;
 const AT_ONCE = 30;
 const MAX_DELAY_MS = 100;
-const PATIENCE = { headersMs: 10_000, requestMs: 60_000, silenceMs: 60_000, stallMs: 60_000, keepAliveMs: 5_000 };
+const PATIENCE = { headersMs: 10_000, requestMs: 60_000, silenceMs: 60_000, stallMs: 60_000 };
 
 const test = await useTestApp();
 const server = await startServer(createApi(test.app), '127.0.0.1', 0, PATIENCE);

@@ -9,7 +9,7 @@ import { openMetrics } from '../../src/platform/observe/metrics.js';
 import { openLogger } from '../../src/platform/observe/logger.js';
 import { eventually } from '../helpers/eventually.js';
 
-const QUICK: ClientTimeouts = { headersMs: 200, requestMs: 400, silenceMs: 300, stallMs: 200, keepAliveMs: 5_000 };
+const QUICK: ClientTimeouts = { headersMs: 200, requestMs: 400, silenceMs: 300, stallMs: 200 };
 const log = openLogger({ level: 'silent', format: 'json' });
 const open: RunningServer[] = [];
 const sockets: Socket[] = [];

@@ -21,8 +21,7 @@ export function endStalled(server: Server, stallMs: number, endSilent: (socket: 
     socket.on('close', forget);
   });
   const goOn = (socket: Socket): void => {
-    // Not between two requests, where the server has set another timeout itself.
-    if (waiting.delete(socket) && socket.timeout === patience) socket.setTimeout(server.timeout);
+    if (waiting.delete(socket)) socket.setTimeout(server.timeout);
   };
   server.on('timeout', (socket: Socket) => {
     // It has taken everything in the meantime, which a busy process may not have seen before.

@@ -7,7 +7,7 @@ import { fill, ROUTE_TABLE, type RouteRow } from '../routes-table.js';
 import { buildEstate, openStage, passFor } from '../stage.js';
 
 /** Short, so that the test need not wait; only what the client does in between keeps the silence from counting. */
-const PATIENCE = { headersMs: 1_000, requestMs: 2_000, silenceMs: 20_000, stallMs: 1_000, keepAliveMs: 20_000 };
+const PATIENCE = { headersMs: 1_000, requestMs: 2_000, silenceMs: 20_000, stallMs: 1_000 };
 const DROP_MS = 200;
 
 const sockets: Socket[] = [];
