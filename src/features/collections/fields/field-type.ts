@@ -1,6 +1,7 @@
 import type { FieldType } from './field.js';
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2}):(\d{2})(\.\d+)?(Z|[+-]\d{2}:\d{2}))?$/;
+const ISO_CHARACTERS = '2026-12-01T09:30:00.000Z'.length;
 const DAYS_IN_MONTH = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /**
@@ -9,6 +10,11 @@ const DAYS_IN_MONTH = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
  * offset are refused, since they could not be answered in the same form.
  */
 export function findDate(text: string): Date | null {
+  if (text.length === ISO_CHARACTERS) {
+    // As `toISOString` gives it, which is what programs send.
+    const date = new Date(text);
+    if (!Number.isNaN(date.getTime()) && date.toISOString() === text) return date;
+  }
   const match = DATE.exec(text.length > 64 ? '' : text.toUpperCase());
   if (!match) return null;
   const [, year, month, day, hour, minute, second, fraction, offset] = match;
