@@ -36,6 +36,8 @@ export interface LargeReply {
   parts: Iterable<Part>;
   /** Called once, when nothing of it is held any more. */
   release: () => void;
+  /** The bytes of all parts, where that is known. */
+  length?: number;
 }
 
 /** A text from here on is sent in parts. */
@@ -81,15 +83,14 @@ export type TenantOf = (ctx: Context) => Tenant;
 /** Counts what large replies hold that were made without asking for room. */
 export type CountHeld = (ctx: Context, bytes: number) => () => void;
 
+const countNothing: CountHeld = () => () => undefined;
+const ofOurs: TenantOf = () => OURS;
+
 /**
  * Sends what replyJson or replyEncoded has settled, or a plain object in `ctx.body`; leaves every other body to Koa.
  * All get the headers of addHeaders. What is thrown while a body is written has sent nothing.
  */
-export function sendReply(
-  ctx: Context,
-  countHeld: CountHeld = () => () => undefined,
-  tenantOf: TenantOf = () => OURS,
-): void {
+export function sendReply(ctx: Context, countHeld: CountHeld = countNothing, tenantOf: TenantOf = ofOurs): void {
   if (!(ctx as WithReply)[REPLY] && isPlain(ctx.body)) replyJson(ctx, ctx.body, ctx.status);
   const { [REPLY]: reply, [HEADERS]: headers = [], [KEEP_ALIVE]: keepAlive } = ctx as WithReply;
   // A connection keeps its last request, and with it what a large reply is made of.
@@ -104,16 +105,10 @@ export function sendReply(
   if (res.destroyed && !res.headersSent) res.statusCode = status;
   if (res.headersSent || res.destroyed) return isText ? undefined : 'begin' in body ? body.giveUp() : body.release();
   if (!isText && 'begin' in body) return sendStream(ctx, status, headers, body);
-  const send = (large: LargeReply, length = ''): void => {
-    writeHead(ctx, status, [...headers, JSON_HEADERS, length]);
-    sendLarge(ctx, large, tenantOf(ctx));
-  };
-  const sendText = (text: string, form: Reply['encoding']): void => {
-    const large = { parts: partsOf(text, form), release: countHeld(ctx, text.length) };
-    send(large, contentLength(Buffer.byteLength(text, form)));
-  };
-  if (!isText) return send(body);
-  if (typeof body === 'string' && body.length > LARGE_CHARACTERS) return sendText(body, encoding);
+  if (!isText) return sendLarge(ctx, status, headers, body, tenantOf);
+  if (typeof body === 'string' && body.length > LARGE_CHARACTERS) {
+    return sendLarge(ctx, status, headers, inParts(ctx, body, encoding, countHeld), tenantOf);
+  }
   writer.clear(HEAD_BYTES);
   if (typeof body !== 'string') {
     const lines = body.write(writer);
@@ -129,7 +124,9 @@ export function sendReply(
     writer.append(body);
   }
   const length = writer.place - HEAD_BYTES;
-  if (length > LARGE_CHARACTERS) return sendText(writer.text(HEAD_BYTES), 'latin1');
+  if (length > LARGE_CHARACTERS) {
+    return sendLarge(ctx, status, headers, inParts(ctx, writer.text(HEAD_BYTES), 'latin1', countHeld), tenantOf);
+  }
   headers.push(JSON_HEADERS, contentLength(length));
   const whole = keepAlive ? wholeText(ctx, status, headers, keepAlive) : null;
   if (whole === null) writeHead(ctx, status, headers);
@@ -212,8 +209,6 @@ function sendStream(ctx: Context, status: number, headers: string[], { type, beg
   const { socket } = res;
   // What it begins with goes out together with the headers.
   socket?.cork();
-  // It says something all the time; whether it is taken is looked at for all connections together.
-  socket?.setTimeout(0);
   res.flushHeaders();
   begin(res);
   setImmediate(() => {
@@ -234,12 +229,21 @@ function forgetRequest(req: IncomingMessage & { _parsedUrl?: unknown }): void {
 
 const NO_HEADERS: string[] = [];
 
-function sendLarge(ctx: Context, { parts, release }: LargeReply, tenant: Tenant): void {
+/** A text as a large reply, which knows its length in advance. */
+function inParts(ctx: Context, text: string, form: Reply['encoding'], countHeld: CountHeld): LargeReply {
+  const length = Buffer.byteLength(text, form);
+  return { parts: partsOf(text, form), release: countHeld(ctx, text.length), length };
+}
+
+function sendLarge(ctx: Context, status: number, headers: string[], large: LargeReply, tenantOf: TenantOf): void {
   const { res } = ctx;
+  const { parts, release, length } = large;
+  headers.push(JSON_HEADERS, length === undefined ? '' : contentLength(length));
+  writeHead(ctx, status, headers);
   res.once('close', release);
   if (ctx.req.method === 'HEAD') res.end();
   // Its own error is a fault of ours, logged like every other that comes too late for an answer.
-  else sendParts(res, parts, tenant).catch((error: unknown) => ctx.app.emit('error', error, ctx));
+  else sendParts(res, parts, tenantOf(ctx)).catch((error: unknown) => ctx.app.emit('error', error, ctx));
 }
 
 function writeHead(ctx: Context, status: number, headers: readonly string[]): void {
