@@ -18,6 +18,8 @@ export interface CacheRegion<T extends object> {
 
 export const cacheRegion = <T extends object>(name: string): CacheRegion<T> => ({ name });
 
+type Load<T> = (old: T | undefined) => Promise<T | null>;
+
 /**
  * Short-lived copies of records that almost every request needs. Absent records are not kept: what was just created is
  * found at once.
@@ -27,8 +29,11 @@ export interface Cache {
   peek<T extends object>(region: CacheRegion<T>, key: string): T | undefined;
   /** Keeps a value as if it had just been loaded. */
   keep<T extends object>(region: CacheRegion<T>, key: string, value: T): void;
-  /** The kept value, or what `load` finds; null is passed on and not kept. Waiters for one key share one load. */
-  read<T extends object>(region: CacheRegion<T>, key: string, load: () => Promise<T | null>): Promise<T | null>;
+  /**
+   * The kept value, or what `load` finds; null is passed on and not kept. Waiters for one key share one load. `load` is
+   * given the value that is too old, for what was derived from it.
+   */
+  read<T extends object>(region: CacheRegion<T>, key: string, load: Load<T>): Promise<T | null>;
   /** Drops one value, in this process at once. */
   forget(region: CacheRegion<object>, key: string): void;
   /** Drops all of a region, in this process at once. */
@@ -42,7 +47,8 @@ export function openCache(signals: PubSub): Cache {
   const region = (name: string): LRUCache<string, object> => {
     let found = regions.get(name);
     if (!found) {
-      found = new LRUCache({ max: MAX_ENTRIES, ttl: MAX_AGE_MS, ttlResolution: AGE_RESOLUTION_MS });
+      const age = { ttl: MAX_AGE_MS, ttlResolution: AGE_RESOLUTION_MS, noDeleteOnStaleGet: true };
+      found = new LRUCache({ max: MAX_ENTRIES, ...age });
       regions.set(name, found);
     }
     return found;
@@ -58,17 +64,13 @@ export function openCache(signals: PubSub): Cache {
     regions.delete(name);
     forgetLoads(`${name}\n`);
   };
-  const readAnew = async <T extends object>(
-    name: string,
-    key: string,
-    load: () => Promise<T | null>,
-  ): Promise<T | null> => {
+  const readAnew = async <T extends object>(name: string, key: string, load: Load<T>): Promise<T | null> => {
     const loadName = `${name}\n${key}`;
     const underWay = loading.get(loadName) as Promise<T | null> | undefined;
     if (underWay) return underWay;
     // A load that takes long is as old as when it began.
     const start = performance.now();
-    const started = load();
+    const started = load(region(name).peek(key, { allowStale: true }) as T | undefined);
     loading.set(loadName, started);
     try {
       const value = await started;
@@ -89,7 +91,7 @@ export function openCache(signals: PubSub): Cache {
   return {
     peek: <T extends object>({ name }: CacheRegion<T>, key: string) => region(name).get(key) as T | undefined,
     keep: ({ name }, key, value) => void region(name).set(key, value),
-    read<T extends object>({ name }: CacheRegion<T>, key: string, load: () => Promise<T | null>) {
+    read<T extends object>({ name }: CacheRegion<T>, key: string, load: Load<T>) {
       const kept = region(name).get(key) as T | undefined;
       return kept ? Promise.resolve(kept) : readAnew(name, key, load);
     },

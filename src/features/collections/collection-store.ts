@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { hexOf } from '../../platform/hex-of.js';
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
@@ -15,8 +16,10 @@ export const collectionStore = storeOf<Collection>(COLLECTIONS);
 /** The registered collection of that exact name, or null; at most half a second old. `users` is always there. */
 export async function findCollection(app: App, projectId: ObjectId, name: string): Promise<Collection | null> {
   const key = cacheKey(projectId, name);
-  return app.cache.read(REGISTERED, key, async () => {
+  return app.cache.read(REGISTERED, key, async (old) => {
     const stored = await collectionStore(app).findOne({ projectId, name, state: 'active' });
+    // With an unchanged record stays what is derived from it: parsed rules, compiled shapes, references.
+    if (old && isDeepStrictEqual(stored, old)) return old;
     return stored ?? (name === USERS ? defaultUsersCollection(projectId) : null);
   });
 }

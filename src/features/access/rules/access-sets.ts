@@ -281,7 +281,7 @@ export async function answerQuestions(
 /** Whether what a rule asks of a document at hand is in the caller's set. */
 export type AskSet = (question: SetQuestion, document: Document) => boolean;
 
-/** What answers it inside of a write. */
+/** What answers it inside of one decision about a write, in which a question has one answer. */
 export type WriterSets = (exists: Exists) => AskSet;
 
 /** For what no set decides about. */
@@ -304,13 +304,23 @@ export function openWriterSets(
 ): WriterSets | Promise<WriterSets> {
   const names = [...new Set(sets.map(({ collection }) => collection))];
   const found = names.map((name) => peekCollection(app, project._id, name) ?? findCollection(app, project._id, name));
-  return whenKnown(found, (collections): WriterSets => (exists) => ({ set, value, path }, document) => {
-    const collection = collections[names.indexOf(set.collection)];
-    const members = collection && setFilter(set, attributes);
-    if (!members) return false;
-    const asked = value === undefined ? valuesAt(document, storedPath(path!).split('.')) : [value];
-    const filter = holdsAny(set, asked);
-    return filter !== null && exists(documentsName(collection), { $and: [members, filter], isDeleted: false });
+  return whenKnown(found, (collections): WriterSets => (exists) => {
+    const answers = new Map<string, boolean>();
+    return (question, document) => {
+      const { set, value, path } = question;
+      const key = value === undefined ? null : keyOfQuestion(question);
+      const known = key === null ? undefined : answers.get(key);
+      if (known !== undefined) return known;
+      const collection = collections[names.indexOf(set.collection)];
+      const members = collection && setFilter(set, attributes);
+      if (!members) return false;
+      const asked = value === undefined ? valuesAt(document, storedPath(path!).split('.')) : [value];
+      const filter = holdsAny(set, asked);
+      const isHeld =
+        filter !== null && exists(documentsName(collection), { $and: [members, filter], isDeleted: false });
+      if (key !== null) answers.set(key, isHeld);
+      return isHeld;
+    };
   });
 }
 

@@ -43,8 +43,8 @@ export async function runBatch(
   const attempt = async (mark: Mark, upserts: Upserts): Promise<OperationResult[]> => {
     const { places, writes } = await planAll(app, caller, operations, upserts);
     const first = await mark(writes.map(({ id }) => id));
-    const ask = askHooks(app, hookedCaller(caller), { isOne: false, idempotencyKey: key });
-    const committed = await commitWrites(app, writes, { first, naming: ofBatch, ask });
+    const asked = askHooks(app, hookedCaller(caller), writes, { isOne: false, idempotencyKey: key });
+    const committed = await commitWrites(app, asked, { first, naming: ofBatch });
     return committed.map(({ after }, at) => ({
       id: after!._id.toHexString(),
       document: after!.isDeleted ? null : presentWritten(after!, places[at]!.writer),

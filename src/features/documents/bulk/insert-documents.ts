@@ -35,8 +35,9 @@ export async function insertDocuments(
     const documents = await readAll(app, place, body);
     const ids = documents.map(({ _id }) => _id);
     const first = await mark(ids);
-    const ask = askHooks(app, place.hooked, { isOne: false, idempotencyKey: key });
-    await commitWrites(app, await openInserts(app, place, documents), { first, naming: ofBulk, ask });
+    const writes = await openInserts(app, place, documents);
+    const asked = askHooks(app, place.hooked, writes, { isOne: false, idempotencyKey: key });
+    await commitWrites(app, asked, { first, naming: ofBulk });
     return outcomeOf(ids);
   };
   return executeOnce(app, { place, action: 'bulk', key, body }, { carryOut, answerAgain: outcomeOf });

@@ -149,7 +149,7 @@ async function writeBatch(
     });
   }
   const naming = (error: AppError, at: number): AppError => ofDocument(error, ids[at]!);
-  const committed = await commitWrites(app, writes, { naming, ask: askHooks(app, hooked, { isOne: false }) });
+  const committed = await commitWrites(app, askHooks(app, hooked, writes, { isOne: false }), { naming });
   return committed.filter(({ before, after }) => after !== before).length;
 }
 

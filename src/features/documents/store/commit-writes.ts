@@ -20,18 +20,20 @@ export interface DecidedWrite {
   listeners: Listeners | null;
   /**
    * Answers what is stored from now on: null for nothing, the same object for no change. `stored` is null where there
-   * is no document. Throws why the write is refused, or AskOutside. May run several times.
+   * is no document. Throws why the write is refused, or AskOutside. May run several times. `fill` sets fields of the
+   * project's own code before the document is judged.
    */
-  decide: (stored: StoredDocument | null, exists: Exists, read: ReadFields) => StoredDocument | null;
+  decide: (stored: StoredDocument | null, exists: Exists, read: ReadFields, fill?: Fill) => StoredDocument | null;
   /** Further writes that come right after it, and go with it. */
   also?: readonly DecidedWrite[];
   /** What is done here to a document that refers to another which went or came back. */
   cascaded?: string;
   /** Turns of the service's own that come after all of the writes, where this one has changed something. */
   follow?: readonly WriteTurn[];
-  /** Throws why a document may not be stored in which own code has set something since it was decided about. */
-  requireFilled?: (stored: StoredDocument | null, next: StoredDocument, exists: Exists, read: ReadFields) => void;
 }
+
+/** Answers a copy of a document with further fields. */
+export type Fill = (document: StoredDocument) => StoredDocument;
 
 /** A document before and after its write; null where there was or is none. */
 export interface Committed {
@@ -44,14 +46,9 @@ interface CommitOptions {
   first?: WriteTurn | undefined;
   /** The refusal of the write at a position. */
   naming?: (error: AppError, index: number) => unknown;
-  /** Has the project's own code asked before. */
-  ask?: AskAbout | undefined;
   /** The service's own notes change, of which nobody is told. */
   isNote?: boolean;
 }
-
-/** Puts something between the decisions about writes and the writes themselves. */
-export type AskAbout = (writes: readonly DecidedWrite[]) => readonly DecidedWrite[];
 
 /** As many documents as take less than a turn of the event loop. */
 const FEW = 10;
@@ -64,7 +61,7 @@ export const TOGETHER_MS = 2;
  */
 export function commitWrite(app: App, write: DecidedWrite, options: CommitOptions = {}): Promise<Committed> {
   const { collection, id, decide, action, also, follow, listeners } = write;
-  if (listeners || also?.length || follow?.length || options.first || options.ask) {
+  if (listeners || also?.length || follow?.length || options.first) {
     return commitWrites(app, [write], options).then(([written]) => written!);
   }
   const name = documentsName(collection);
@@ -84,13 +81,12 @@ export function commitWrite(app: App, write: DecidedWrite, options: CommitOption
 export async function commitWrites(
   app: App,
   writes: readonly DecidedWrite[],
-  { first, naming, ask, isNote = false }: CommitOptions = {},
+  { first, naming, isNote = false }: CommitOptions = {},
 ): Promise<Committed[]> {
-  const asked = ask ? ask(writes) : writes;
   const all: DecidedWrite[] = [];
   const places: number[] = [];
   const follow: WriteTurn[] = [];
-  for (const write of asked) {
+  for (const write of writes) {
     places.push(all.length);
     all.push(write);
     if (write.also) all.push(...write.also);
@@ -119,20 +115,20 @@ export async function commitWrites(
   const [only] = turns;
   const store = (): Promise<WrittenStep[]> =>
     turns.length === 1
-      ? app.db.transform(only!.collection, only!.id, only!.run, asked[0]?.action === 'insert').then((step) => [step])
+      ? app.db.transform(only!.collection, only!.id, only!.run, writes[0]?.action === 'insert').then((step) => [step])
       : app.db.transformTogether(turns);
   let written: WrittenStep[];
   try {
     if (isLarge) await ownTurn();
-    const makesRoom = asked.every(({ action }) => action === 'delete');
+    const makesRoom = writes.every(({ action }) => action === 'delete');
     written = await carryOut(app, makesRoom, store);
     if (isLarge) await ownTurn();
   } catch (error) {
-    if (all.length > asked.length && (error as { code?: unknown }).code === TRANSACTION_TOO_LARGE) {
+    if (all.length > writes.length && (error as { code?: unknown }).code === TRANSACTION_TOO_LARGE) {
       // The job does the further ones.
       return commitWrites(
         app,
-        asked.map((write) => ({ ...write, also: [] })),
+        writes.map((write) => ({ ...write, also: [] })),
         { first, naming },
       );
     }

@@ -2,13 +2,12 @@ import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
 import type { Collection } from '../../collections/collection.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { foldChanged } from '../../collections/fields/nocase.js';
 import type { Caller } from '../../access/caller.js';
 import { askBefore, type HookedCaller } from '../../hooks/before-calls.js';
 import { HandlerFailure } from '../../hooks/call-handler.js';
 import { findHook, type WriteEvent } from '../../hooks/hook.js';
 import type { Action } from '../../webhooks/webhook-event.js';
-import { AskOutside, type AskAbout, type DecidedWrite } from '../store/commit-writes.js';
+import { AskOutside, type DecidedWrite } from '../store/commit-writes.js';
 import { applyChange, readChange, type DocumentChange } from './change.js';
 import type { StoredDocument } from '../store/document.js';
 import type { WriteTarget } from './write-target.js';
@@ -38,36 +37,33 @@ interface Decided {
   next: StoredDocument | null;
 }
 
-/** What has own code asked about the writes of a caller; undefined where there is none. */
-export function askHooks(app: App, caller: HookedCaller, asking: Asking): AskAbout | undefined {
-  return caller && ((writes) => askAbout(app, writes, caller, asking));
-}
-
 /**
- * The writes with own code between decision and write: once all are decided about as if they were carried out, the
- * transaction is given up, the hooks are called, and what they set is added when the decisions are made again. So no
- * lock lasts as long as a call, and a document that changed in that time is checked again without another call.
+ * The writes with the project's own code between decision and write: once all are decided about as if they were carried
+ * out, the transaction is given up, the hooks are called, and what they set is added when the decisions are made again.
+ * So no lock lasts as long as a call, and a document that changed in that time is checked again without another call.
  */
-function askAbout(app: App, writes: readonly DecidedWrite[], caller: Caller, asking: Asking): readonly DecidedWrite[] {
-  if (!writes.some((write) => findHook(caller.project, eventOf(write)))) return writes;
+export function askHooks(
+  app: App,
+  caller: HookedCaller,
+  writes: readonly DecidedWrite[],
+  asking: Asking,
+): readonly DecidedWrite[] {
+  if (!caller || !writes.some((write) => findHook(caller.project, eventOf(write)))) return writes;
   const decided: Decided[] = [];
   let changes: (DocumentChange | null)[] | null = null;
   return writes.map((write, at) => ({
     ...write,
     decide(stored, exists, read) {
-      const next = write.decide(stored, exists, read);
-      if (changes === null) {
-        decided[at] = { before: stored, next };
-        if (at < writes.length - 1) return next;
-        throw new AskOutside(async () => {
-          changes = await askEach(app, writes, decided, caller, asking);
-        });
+      if (changes) {
+        const change = changes[at];
+        return write.decide(stored, exists, read, change ? (next) => applyChange(change, next) : undefined);
       }
-      const change = changes[at];
-      if (!change || !next || next === stored) return next;
-      const filled = foldChanged(write.collection, next, applyChange(change, next));
-      write.requireFilled?.(stored, filled, exists, read);
-      return filled;
+      const next = write.decide(stored, exists, read);
+      decided[at] = { before: stored, next };
+      if (at < writes.length - 1) return next;
+      throw new AskOutside(async () => {
+        changes = await askEach(app, writes, decided, caller, asking);
+      });
     },
   }));
 }

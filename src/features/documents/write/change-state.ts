@@ -2,7 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { type AppError, missing } from '../../../errors.js';
 import type { Caller } from '../../access/caller.js';
-import type { AskSet } from '../../access/rules/access-sets.js';
+import { askInside } from '../../access/rules/access-sets.js';
 import type { Collection } from '../../collections/collection.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import { type DecidedWrite, commitWrite, lookAt } from '../store/commit-writes.js';
@@ -42,7 +42,7 @@ async function openAdmission(
   return (stored, exists): stored is StoredDocument => {
     if (!stored || !isThere(stored)) throw notFound();
     if (writer) {
-      const ask: AskSet = (...question) => sets!(exists)(...question);
+      const ask = askInside(sets!, exists);
       requireAdmitted(writer, action, stored, ask, notFound);
       if (action === 'update') requireAdmittedAfter(writer, stored, ask);
     }

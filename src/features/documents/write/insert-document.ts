@@ -2,9 +2,9 @@ import type { App } from '../../../app.js';
 import { missing } from '../../../errors.js';
 import { whenKnown } from '../../../platform/when-known.js';
 import type { Referrer, Writer } from '../../access/access-rules.js';
-import { askNothing, type AskSet } from '../../access/rules/access-sets.js';
+import { askInside, askNothing, type AskSet } from '../../access/rules/access-sets.js';
 import type { Collection } from '../../collections/collection.js';
-import { withFolded } from '../../collections/fields/nocase.js';
+import { foldChanged, withFolded } from '../../collections/fields/nocase.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
 import { findListeners } from '../../webhooks/events/queue-events.js';
 import type { PresentedDocument } from '../reply/present-document.js';
@@ -93,19 +93,14 @@ export function openInserts(
       id: document._id,
       action: 'insert',
       listeners,
-      decide(stored, exists, read) {
-        if (sets) {
-          const ask = sets(exists);
-          requireCreatable(writer, document, ask);
-          requireSettableInside(collection, writer!, document, ask);
-        }
-        if (!document.isDeleted) references?.require(null, document, exists, read);
+      decide(stored, exists, read, fill) {
+        const next = fill ? foldChanged(collection, document, fill(document)) : document;
+        const ask = askInside(sets, exists);
+        if (sets || fill) requireCreatable(writer, next, ask);
+        if (sets) requireSettableInside(collection, writer!, document, ask);
+        if (!document.isDeleted) references?.require(null, next, exists, read);
         if (stored) throw duplicateValue(['_id']);
-        return document;
-      },
-      requireFilled(_, filled, exists, read) {
-        requireCreatable(writer, filled, sets?.(exists));
-        references?.require(null, filled, exists, read);
+        return next;
       },
     })),
   );

@@ -44,8 +44,8 @@ export function insertOrUpdate(
         const upsert = await openUpsert(app, place, { by, body }, { writes: [], inserted: [], unseen });
         opened.push(upsert);
         const { write } = upsert;
-        const ask = askHooks(app, hooked, { isOne: true, idempotencyKey: key });
-        const { after } = await commitWrite(app, write, { first: await mark([write.id]), ask });
+        const [asked] = askHooks(app, hooked, [write], { isOne: true, idempotencyKey: key });
+        const { after } = await commitWrite(app, asked!, { first: await mark([write.id]) });
         return { isNew: write.action === 'insert', document: presentWritten(after!, writer) };
       }),
     async answerAgain([id]) {

@@ -102,17 +102,13 @@ export function openUpdate(app: App, place: WriteTarget, update: ReadUpdate): De
     alongside ? openMatch(alongside.filter) : null,
   ] as const;
   return whenKnown(asked, ([, references, listeners, sets, meets]): DecidedWrite => {
-    const requireAfter: Required<DecidedWrite>['requireFilled'] = (stored, changed, exists, read) => {
-      if (writer) requireAdmittedAfter(writer, changed, askInside(sets, exists));
-      references?.require(stored, changed, exists, read);
-    };
     return {
       collection,
       id,
       action: 'update',
       listeners,
       ...(alongside?.together && { follow: alongside.together }),
-      decide(stored, exists, read) {
+      decide(stored, exists, read, fill) {
         if (stored?.isDeleted !== false) throw documentNotFound();
         const ask = askInside(sets, exists);
         if (writer) requireAdmitted(writer, 'update', stored, ask);
@@ -120,16 +116,14 @@ export function openUpdate(app: App, place: WriteTarget, update: ReadUpdate): De
         requireFields(place, change, stored, ask);
         const owner = ownerAfter(place, change, stored);
         if (meets && !meets(stored)) throw changing();
-        const changed = applyChange(change, stored);
-        if (owner) changed[owner.name] = owner.value;
-        requireAfter(stored, changed, exists, read);
+        const applied = applyChange(change, stored);
+        if (owner) applied[owner.name] = owner.value;
+        const changed = fill ? fill(applied) : applied;
+        if (writer) requireAdmittedAfter(writer, changed, ask);
+        references?.require(stored, changed, exists, read);
         const next = nextVersion(app, collection, stored, alongside ? withValues(changed, alongside.set) : changed);
         requireSize(app, stored, next);
         return next;
-      },
-      requireFilled(stored, filled, exists, read) {
-        requireAfter(stored, filled, exists, read);
-        requireSize(app, stored!, filled);
       },
     };
   });

@@ -25,8 +25,8 @@ export function writeOne<T>(
 ): Promise<T> {
   const { place, action, key } = request;
   const commit = (write: DecidedWrite, first?: WriteTurn): Promise<T> => {
-    const ask = askHooks(app, place.hooked, { isOne: true, idempotencyKey: key });
-    return commitWrite(app, write, { first, ask }).then(answer);
+    const [asked] = askHooks(app, place.hooked, [write], { isOne: true, idempotencyKey: key });
+    return commitWrite(app, asked!, { first }).then(answer);
   };
   if (key === null) {
     const write = open();

@@ -5,6 +5,7 @@ import { findObjectId } from '../../../platform/ids.js';
 import { requireWriter, type Referrer, type Writer } from '../../access/access-rules.js';
 import { type Caller, tenantOfCaller } from '../../access/caller.js';
 import { onBehalfOf } from '../../access/key-access.js';
+import { askInside } from '../../access/rules/access-sets.js';
 import type { Collection } from '../../collections/collection.js';
 import { peekCollection, requireCollection } from '../../collections/collection-store.js';
 import { hookedCaller, type HookedCaller } from '../../hooks/before-calls.js';
@@ -65,7 +66,7 @@ export async function findReadable(
   return lookAt(app, collection, id, (stored, exists) => {
     if (!stored || writer?.ownerField !== null) return stored;
     writer.requireKnown('read');
-    return writer.admits('read', stored, (...asked) => sets!(exists)(...asked)) ? stored : null;
+    return writer.admits('read', stored, askInside(sets!, exists)) ? stored : null;
   });
 }
 

@@ -217,7 +217,7 @@ function rememberForever(app: App): void {
   const find = <T extends object>({ name }: CacheRegion<T>, key: string) =>
     kept.get(`${name}\n${key}`) as T | undefined;
   cache.peek = find;
-  cache.read = async <T extends object>(region: CacheRegion<T>, key: string, load: () => Promise<T | null>) => {
+  cache.read = async <T extends object>(region: CacheRegion<T>, key: string, load: (old?: T) => Promise<T | null>) => {
     const found = find(region, key) ?? (await read(region, key, load));
     if (found) kept.set(`${region.name}\n${key}`, found);
     return found;
