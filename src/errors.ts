@@ -80,6 +80,12 @@ export class AppError extends Error {
   }
 }
 
+/** The same error with another text, and with other details where they are given. */
+export function retold(error: AppError, message: string, details = error.details): AppError {
+  const { kind, code, retryAfterSeconds, headers } = error;
+  return new AppError(kind, code, message, { details, retryAfterSeconds, headers, cause: error });
+}
+
 const make =
   (kind: ErrorKind) =>
   (code: string, message: string, options?: AppErrorOptions): AppError =>

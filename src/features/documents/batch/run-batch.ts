@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { AppError, forbidden, invalid, tooLarge } from '../../../errors.js';
+import { AppError, forbidden, invalid, retold, tooLarge } from '../../../errors.js';
 import { OURS, takeTurns } from '../../../scheduler.js';
 import type { Caller } from '../../access/caller.js';
 import { documentsName } from '../../collections/collection.js';
@@ -51,14 +51,11 @@ export async function runBatch(
     }));
   };
   const places = key === null ? [] : await placesOf(app, caller, operations);
-  return executeOnce(
-    app,
-    { place: places[0]!, action: 'batch', key, body: operations },
-    {
-      carryOut: (mark) => untilFound((opened, unseen) => attempt(mark, { opened, unseen })),
-      answerAgain: (ids) => showAgain(app, places, ids),
-    },
+  const request = { place: places[0]!, action: 'batch' as const, key, body: operations };
+  const { done, again } = await executeOnce(app, request, (mark) =>
+    untilFound((opened, unseen) => attempt(mark, { opened, unseen })),
   );
+  return done ?? showAgain(app, places, again);
 }
 
 /** Ends a transaction of which nothing is to stay. */
@@ -153,13 +150,13 @@ async function ofOperation<T>(index: number, work: () => Promise<T>): Promise<T>
 }
 
 function refusalOf(index: number, error: AppError): AppError {
-  const { kind, code, message, retryAfterSeconds } = error;
+  const { code, message } = error;
   const { details = [{ field: '', rule: code, message }] } = error;
-  return new AppError(kind, code, `Operation ${index}: ${message}`, {
-    details: details.map((detail) => ({ index, code, ...detail })),
-    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-    cause: error,
-  });
+  return retold(
+    error,
+    `Operation ${index}: ${message}`,
+    details.map((detail) => ({ index, code, ...detail })),
+  );
 }
 
 /** One operation of a batch (writes.md 4). */

@@ -1,12 +1,12 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { AppError, invalid, tooLarge } from '../../../errors.js';
+import { AppError, invalid, retold, tooLarge } from '../../../errors.js';
 import { mapInTurns } from '../../../scheduler.js';
 import { commitWrites } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
 import { askHooks } from '../write/ask-hooks.js';
 import { openInserts, requireCreatable } from '../write/insert-document.js';
-import { executeOnce, type Mark } from '../write/idempotency.js';
+import { executeOnce } from '../write/idempotency.js';
 import { checkNewDocument } from '../write/new-document.js';
 import { Problems } from '../reply/problems.js';
 import type { WriteTarget } from '../write/write-target.js';
@@ -31,16 +31,17 @@ export async function insertDocuments(
   if (!Array.isArray(body) || body.length === 0 || body.length > MAX_BULK_DOCUMENTS) {
     throw invalid('INVALID_BODY', `The body must be an array of 1 to ${MAX_BULK_DOCUMENTS} documents`);
   }
-  const carryOut = async (mark: Mark): Promise<BulkOutcome> => {
+  const { done, again } = await executeOnce(app, { place, action: 'bulk', key, body }, async (mark) => {
     const documents = await readAll(app, place, body);
     const ids = documents.map(({ _id }) => _id);
     const first = await mark(ids);
     const writes = await openInserts(app, place, documents);
     const asked = askHooks(app, place.hooked, writes, { isOne: false, idempotencyKey: key });
     await commitWrites(app, asked, { first, naming: ofBulk });
-    return outcomeOf(ids);
-  };
-  return executeOnce(app, { place, action: 'bulk', key, body }, { carryOut, answerAgain: outcomeOf });
+    return ids;
+  });
+  const ids = done ?? again;
+  return { insertedCount: ids.length, ids: ids.map((id) => id.toHexString()) };
 }
 
 /** Documents are named by what their writer can tell them by. */
@@ -52,10 +53,6 @@ function ofBulk(error: AppError, at: number): unknown {
 function batchTooLarge(): AppError {
   const text = 'The documents have too many index entries to be stored all at once: send fewer in one request';
   return tooLarge('BATCH_TOO_LARGE', text);
-}
-
-function outcomeOf(ids: readonly ObjectId[]): BulkOutcome {
-  return { insertedCount: ids.length, ids: ids.map((id) => id.toHexString()) };
 }
 
 async function readAll(
@@ -89,7 +86,5 @@ async function readAll(
 }
 
 function namingDocument(error: unknown, at: number): unknown {
-  if (!(error instanceof AppError)) return error;
-  const { kind, code, details } = error;
-  return new AppError(kind, code, `Document ${at}: ${error.message}`, { details, cause: error });
+  return error instanceof AppError ? retold(error, `Document ${at}: ${error.message}`) : error;
 }

@@ -1,6 +1,6 @@
 import { serialize, ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { abandoned, AppError, conflict, tooLarge } from '../../../errors.js';
+import { abandoned, AppError, conflict, retold, tooLarge } from '../../../errors.js';
 import { takeTurns } from '../../../scheduler.js';
 import type { Collection } from '../../collections/collection.js';
 import { allOf } from '../query/keyset-filter.js';
@@ -148,21 +148,14 @@ async function writeBatch(
       decide: (stored, ...asking) => (stored && matches(stored) ? decided.decide(stored, ...asking) : stored),
     });
   }
-  const naming = (error: AppError, at: number): AppError => ofDocument(error, ids[at]!);
+  const naming = (error: AppError, at: number): AppError =>
+    retold(error, `Document ${ids[at]!.toHexString()}: ${error.message}`);
   const committed = await commitWrites(app, askHooks(app, hooked, writes, { isOne: false }), { naming });
   return committed.filter(({ before, after }) => after !== before).length;
 }
 
-function ofDocument(error: AppError, id: ObjectId): AppError {
-  const { kind, code, message, details } = error;
-  return new AppError(kind, code, `Document ${id.toHexString()}: ${message}`, { details, cause: error });
-}
-
 function afterOthers(error: AppError, done: number): AppError {
-  if (done === 0) return error;
-  const { kind, code, message, details, retryAfterSeconds } = error;
-  const text = `${message}. ${done} documents were changed before it, and stay so`;
-  return new AppError(kind, code, text, { details, retryAfterSeconds, cause: error });
+  return done === 0 ? error : retold(error, `${error.message}. ${done} documents were changed before it, and stay so`);
 }
 
 function countDiffers(count: number, confirm: number | null): AppError {

@@ -18,6 +18,8 @@ export interface DecidedWrite {
   action: Action;
   /** For whom its event is stored; null for nobody. */
   listeners: Listeners | null;
+  /** The service's own notes change, of which no follower is told. */
+  isNote?: boolean;
   /**
    * Answers what is stored from now on: null for nothing, the same object for no change. `stored` is null where there
    * is no document. Throws why the write is refused, or AskOutside. May run several times. `fill` sets fields of the
@@ -46,8 +48,6 @@ interface CommitOptions {
   first?: WriteTurn | undefined;
   /** The refusal of the write at a position. */
   naming?: (error: AppError, index: number) => unknown;
-  /** The service's own notes change, of which nobody is told. */
-  isNote?: boolean;
 }
 
 /** As many documents as take less than a turn of the event loop. */
@@ -59,16 +59,16 @@ export const TOGETHER_MS = 2;
  * Carries out one write, with its further ones. Followers and webhooks receive an event for each change. Throws why it
  * is refused.
  */
-export function commitWrite(app: App, write: DecidedWrite, options: CommitOptions = {}): Promise<Committed> {
+export function commitWrite(app: App, write: DecidedWrite, first?: WriteTurn): Promise<Committed> {
   const { collection, id, decide, action, also, follow, listeners } = write;
-  if (listeners || also?.length || follow?.length || options.first) {
-    return commitWrites(app, [write], options).then(([written]) => written!);
+  if (listeners || also?.length || follow?.length || first) {
+    return commitWrites(app, [write], { first }).then(([written]) => written!);
   }
   const name = documentsName(collection);
   const store = (): Promise<WrittenStep> => app.db.transform(name, id, decide as WriteTurn['run'], action === 'insert');
   return carryOut(app, action === 'delete', store).then(
     (step) => {
-      if (!options.isNote) announce(app, write, step as Committed);
+      announce(app, write, step as Committed);
       return step as Committed;
     },
     (error: unknown) => {
@@ -81,7 +81,7 @@ export function commitWrite(app: App, write: DecidedWrite, options: CommitOption
 export async function commitWrites(
   app: App,
   writes: readonly DecidedWrite[],
-  { first, naming, isNote = false }: CommitOptions = {},
+  { first, naming }: CommitOptions = {},
 ): Promise<Committed[]> {
   const all: DecidedWrite[] = [];
   const places: number[] = [];
@@ -146,14 +146,14 @@ export async function commitWrites(
   const turn = isLarge ? takeTurns(OURS, TOGETHER_MS) : null;
   for (const [index, each] of committed.entries()) {
     if (turn) await turn();
-    if (!isNote) announce(app, all[index]!, each);
+    announce(app, all[index]!, each);
   }
   return places.map((place) => committed[place]!);
 }
 
 /** Notifies followers of a write that has changed something. */
-function announce(app: App, { collection, cascaded }: DecidedWrite, { before, after }: Committed): void {
-  if (after === before) return;
+function announce(app: App, { collection, cascaded, isNote }: DecidedWrite, { before, after }: Committed): void {
+  if (after === before || isNote) return;
   if (cascaded) app.metrics.event('cascaded_references', cascaded);
   notifyFollowers(app, collection);
 }

@@ -5,7 +5,7 @@ import type { Referrer } from '../../access/access-rules.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import type { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { findListeners } from '../../webhooks/events/queue-events.js';
-import { commitWrite, type Committed, type DecidedWrite } from './commit-writes.js';
+import { commitWrite, type DecidedWrite } from './commit-writes.js';
 import type { StoredDocument, SystemFields } from './document.js';
 import { nextVersion } from './next-version.js';
 import { openMatch, withValues } from './service-change.js';
@@ -23,6 +23,9 @@ export function documentStore(app: Pick<App, 'db'>, collection: Collection): Doc
   return app.db.collection<StoredDocument>(documentsName(collection));
 }
 
+/** Paths inside the field of a document that belongs to the service, with their values. */
+export type ServiceNotes = Record<`${typeof HIDDEN_FIELD}.${string}`, unknown>;
+
 /**
  * Gives the one document that matches other values, by their paths, and answers it as it is afterwards; null when none
  * matches. A change of the service's own: in a full project too. With the change, and only with it, `together` is
@@ -33,17 +36,39 @@ export async function changeDocumentRecord(
   collection: Collection,
   filter: Filter & { _id: ObjectId },
   set: Record<string, unknown>,
-  together: readonly WriteTurn[] = [],
+  together?: readonly WriteTurn[],
+): Promise<StoredDocument | null> {
+  const listeners = await findListeners(app, collection, 'update');
+  return changeMatching(app, { collection, listeners, follow: together }, filter, (stored) =>
+    nextVersion(app, collection, stored, withValues(stored, set)),
+  );
+}
+
+/** changeDocumentRecord of the service's own notes: the version stays, and nobody is told. */
+export function noteInDocument(
+  app: App,
+  collection: Collection,
+  filter: Filter & { _id: ObjectId },
+  notes: ServiceNotes,
+  together?: readonly WriteTurn[],
+): Promise<StoredDocument | null> {
+  const write = { collection, listeners: null, follow: together, isNote: true };
+  return changeMatching(app, write, filter, (stored) => withValues(stored, notes));
+}
+
+async function changeMatching(
+  app: App,
+  write: Pick<DecidedWrite, 'collection' | 'listeners' | 'follow' | 'isNote'>,
+  filter: Filter & { _id: ObjectId },
+  change: (stored: StoredDocument) => StoredDocument,
 ): Promise<StoredDocument | null> {
   const matches = await openMatch(filter);
-  const listeners = await findListeners(app, collection, 'update');
-  return (
-    await commitChange(app, {
-      ...{ collection, id: filter._id, action: 'update', listeners, follow: together },
-      decide: (stored) =>
-        stored && matches(stored) ? nextVersion(app, collection, stored, withValues(stored, set)) : stored,
-    })
-  ).after;
+  const { before, after } = await commitWrite(app, {
+    ...write,
+    ...{ id: filter._id, action: 'update' },
+    decide: (stored) => (stored && matches(stored) ? change(stored) : stored),
+  });
+  return before === after ? null : after;
 }
 
 /**
@@ -58,33 +83,6 @@ export async function removeDocumentRecord(
 ): Promise<StoredDocument | null> {
   const admit = (stored: StoredDocument | null): stored is StoredDocument => typeof stored?.isDeleted === 'boolean';
   const removal = await openRemoval(app, { collection, id, referrer, admit });
-  return (await commitChange(app, { ...removal, follow: [...removal.follow!, ...together] })).before;
-}
-
-/** What became of a document by a write; nothing where it stays as it is. */
-async function commitChange(app: App, write: DecidedWrite, options?: { isNote: boolean }): Promise<Committed> {
-  const { before, after } = await commitWrite(app, write, options);
-  return before === after ? { before: null, after: null } : { before, after };
-}
-
-/** Paths inside the field of a document that belongs to the service, with their values. */
-export type ServiceNotes = Record<`${typeof HIDDEN_FIELD}.${string}`, unknown>;
-
-/**
- * Stores the service's own notes in the one document that matches and answers it; without webhook events. With them,
- * and only with them, `together` is stored.
- */
-export async function noteInDocument(
-  app: App,
-  collection: Collection,
-  filter: Filter & { _id: ObjectId },
-  notes: ServiceNotes,
-  together: readonly WriteTurn[] = [],
-): Promise<StoredDocument | null> {
-  const matches = await openMatch(filter);
-  const note: DecidedWrite = {
-    ...{ collection, id: filter._id, action: 'update', listeners: null, follow: together },
-    decide: (stored) => (stored && matches(stored) ? withValues(stored, notes) : stored),
-  };
-  return (await commitChange(app, note, { isNote: true })).after;
+  const { before, after } = await commitWrite(app, { ...removal, follow: [...removal.follow!, ...together] });
+  return before === after ? null : before;
 }

@@ -52,6 +52,11 @@ function duplicateFields(text: string): string[] {
     : ['_id'];
 }
 
+/** The 409 for a document that was changed in between. */
+export function changing(): AppError {
+  return conflict('DOCUMENT_CHANGING', 'The document is being changed by others: try again', { retryAfterSeconds: 1 });
+}
+
 /** The 413 for a change that would make a document too large. */
 export function grownTooLarge(): AppError {
   return tooLarge('DOCUMENT_TOO_LARGE', 'The document would grow beyond 2 MB');

@@ -1,7 +1,9 @@
 import { serialize, type Document } from 'bson';
 import { loadMatchers, type WriteTurn } from '../../../platform/database/database.js';
 import { isFieldsObject } from '../../collections/fields/field-type.js';
+import type { DecidedWrite } from './commit-writes.js';
 import type { StoredDocument } from './document.js';
+import { changing } from './explain-write-error.js';
 
 /**
  * A change of the service's own: what the document has to match, values by their paths, and what is stored in the same
@@ -10,7 +12,23 @@ import type { StoredDocument } from './document.js';
 export interface ServiceChange {
   filter: Document;
   set: Record<string, unknown>;
-  together?: readonly WriteTurn[] | undefined;
+  together?: readonly WriteTurn[];
+}
+
+/** An update with a change of the service's own: 409 DOCUMENT_CHANGING for a document that does not match it. */
+export async function withServiceChange(
+  update: DecidedWrite,
+  { filter, set, together = [] }: ServiceChange,
+): Promise<DecidedWrite> {
+  const matches = await openMatch(filter);
+  return {
+    ...update,
+    follow: together,
+    decide(stored, ...asking) {
+      if (stored && !matches(stored)) throw changing();
+      return withValues(update.decide(stored, ...asking)!, set);
+    },
+  };
 }
 
 /** Whether a document at hand matches a filter. */

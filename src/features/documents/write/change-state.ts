@@ -98,11 +98,8 @@ async function removeDocument(
 ): Promise<string> {
   const id = requireDocumentId(body.id);
   const request = { place, action: 'delete' as const, key, body };
-  return writeOne(app, request, {
-    open: () => decideRemoval(app, place, id, { expected, isPermanent: body.permanent }),
-    answer: ({ before }) => before!._id.toHexString(),
-    answerAgain: () => body.id,
-  });
+  await writeOne(app, request, () => decideRemoval(app, place, id, { expected, isPermanent: body.permanent }));
+  return id.toHexString();
 }
 
 /** A removal as it is asked for, beside other writes of the same transaction. */

@@ -52,26 +52,20 @@ class CarriedOut extends Error {
   }
 }
 
+/** What a request has come to; or, where it was carried out before, the documents of which it is answered again. */
+export type Once<T> = { done: T; again?: never } | { done?: never; again: readonly ObjectId[] };
+
 /**
- * Carries a request out once per key, collection and writer within 24 hours: the same key and body is answered by
- * `answerAgain` from what is stored then, another body is 422. The mark is stored with the effect, so that neither is
- * there without the other; a refused request leaves the key free.
+ * Carries a request out once per key, collection and writer within 24 hours: the same key and body is to be answered
+ * from what is stored then, another body is 422. The mark is stored with the effect, so that neither is there without
+ * the other; a refused request leaves the key free.
  */
-export function executeOnce<T>(app: App, request: RepeatableRequest, execution: Execution<T>): Promise<T> {
-  return request.key === null ? execution.carryOut(NO_MARK) : executeMarked(app, request, execution);
-}
-
-/** Carries a request out, or answers it again. */
-interface Execution<T> {
-  carryOut: (mark: Mark) => Promise<T>;
-  answerAgain: (ids: readonly ObjectId[]) => T | Promise<T>;
-}
-
-async function executeMarked<T>(
+export async function executeOnce<T>(
   app: App,
   request: RepeatableRequest,
-  { carryOut, answerAgain }: Execution<T>,
-): Promise<T> {
+  carryOut: (mark: Mark) => Promise<T>,
+): Promise<Once<T>> {
+  if (request.key === null) return { done: await carryOut(NO_MARK) };
   const { writer, collection } = request.place;
   const { projectId } = collection;
   const bodyHash = sha256Hex(JSON.stringify(request.body) ?? '');
@@ -99,12 +93,12 @@ async function executeMarked<T>(
   try {
     // Spares the work that the mark would refuse.
     requireNew(await requestStore(app).findOne({ _id }));
-    return await carryOut(mark);
+    return { done: await carryOut(mark) };
   } catch (error) {
     if (!(error instanceof CarriedOut)) throw error;
     // What was read may not be on the disk yet: a write that changes nothing is answered when it is.
     await requestStore(app).updateOne({ _id }, { $set: { bodyHash } });
-    return answerAgain(error.ids);
+    return { again: error.ids };
   }
 }
 

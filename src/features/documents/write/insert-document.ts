@@ -24,7 +24,7 @@ import { type WriteTarget, findReadable, referrerOf } from './write-target.js';
  * unique value. With an idempotency key, repeating the request stores nothing more and answers the document as it is
  * now, 404 when it is there no longer.
  */
-export function insertDocument(
+export async function insertDocument(
   app: App,
   place: WriteTarget,
   body: unknown,
@@ -33,18 +33,14 @@ export function insertDocument(
   const { collection, writer } = place;
   const read = (): StoredDocument => readNewDocument(collection, body, writer, app.clock.now());
   const request = { place, action: 'insert' as const, key, body };
-  return writeOne(app, request, {
-    open: () => openInsert(app, place, read()),
-    answer: ({ after }) => presentWritten(after!, writer),
-    async answerAgain([id]) {
-      const stored = await documentStore(app, collection).findOne({ _id: id!, ...visibleDocuments() });
-      if (!stored) throw missing('DOCUMENT_NOT_FOUND', 'The document that this request stored was removed since');
-      const { _id, createdAt } = stored;
-      // Others may have changed it since to what the writer may not read.
-      const shown = await findReadable(app, place, _id);
-      return presentWritten(shown ?? { ...read(), _id, createdAt, updatedAt: createdAt }, writer);
-    },
-  });
+  const { done, again } = await writeOne(app, request, () => openInsert(app, place, read()));
+  if (done) return presentWritten(done.after!, writer);
+  const stored = await documentStore(app, collection).findOne({ _id: again[0]!, ...visibleDocuments() });
+  if (!stored) throw missing('DOCUMENT_NOT_FOUND', 'The document that this request stored was removed since');
+  const { _id, createdAt } = stored;
+  // Others may have changed it since to what the writer may not read.
+  const shown = await findReadable(app, place, _id);
+  return presentWritten(shown ?? { ...read(), _id, createdAt, updatedAt: createdAt }, writer);
 }
 
 /**

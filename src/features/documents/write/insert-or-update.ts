@@ -10,6 +10,7 @@ import type { PresentedDocument } from '../reply/present-document.js';
 import { type DecidedWrite, commitWrite, lookAt } from '../store/commit-writes.js';
 import { documentStore } from '../store/document-store.js';
 import { type StoredDocument, visibleDocuments } from '../store/document.js';
+import { changing } from '../store/explain-write-error.js';
 import { presentWritten, requireAdmitted } from './admit-write.js';
 import { askHooks } from './ask-hooks.js';
 import { applyChange, readChange } from './change.js';
@@ -17,7 +18,7 @@ import { executeOnce } from './idempotency.js';
 import { openInsert } from './insert-document.js';
 import { readNewDocument, withWriter } from './new-document.js';
 import { valueKey } from './operators/value-key.js';
-import { changing, openUpdate, readUpdate } from './update-document.js';
+import { openUpdate, readUpdate } from './update-document.js';
 import { type WriteTarget, readWritten } from './write-target.js';
 
 /** A document that others store or remove at the same time is looked for again. */
@@ -28,7 +29,7 @@ const MAX_ATTEMPTS = 5;
  * rules of what it turns out to be. 400 INVALID_KEY unless these fields are unique, 409 DUPLICATE_VALUE where the
  * document is one that the writer may not read.
  */
-export function insertOrUpdate(
+export async function insertOrUpdate(
   app: App,
   place: WriteTarget,
   by: readonly string[],
@@ -38,20 +39,18 @@ export function insertOrUpdate(
   const { writer, hooked } = place;
   requireUnique(place.collection, by);
   const request = { place, action: 'upsert' as const, key, body: { by, body } };
-  return executeOnce(app, request, {
-    carryOut: (mark) =>
-      untilFound(async (opened, unseen) => {
-        const upsert = await openUpsert(app, place, { by, body }, { writes: [], inserted: [], unseen });
-        opened.push(upsert);
-        const { write } = upsert;
-        const [asked] = askHooks(app, hooked, [write], { isOne: true, idempotencyKey: key });
-        const { after } = await commitWrite(app, asked!, { first: await mark([write.id]) });
-        return { isNew: write.action === 'insert', document: presentWritten(after!, writer) };
-      }),
-    async answerAgain([id]) {
-      return { isNew: false, document: presentWritten(await readWritten(app, place, id!), writer) };
-    },
-  });
+  const { done, again } = await executeOnce(app, request, (mark) =>
+    untilFound(async (opened, unseen) => {
+      const upsert = await openUpsert(app, place, { by, body }, { writes: [], inserted: [], unseen });
+      opened.push(upsert);
+      const { write } = upsert;
+      const [asked] = askHooks(app, hooked, [write], { isOne: true, idempotencyKey: key });
+      const { after } = await commitWrite(app, asked!, await mark([write.id]));
+      return { isNew: write.action === 'insert', after };
+    }),
+  );
+  const after = done ? done.after! : await readWritten(app, place, again[0]!);
+  return { isNew: done?.isNew ?? false, document: presentWritten(after, writer) };
 }
 
 /** 400 INVALID_KEY unless at most one active document of the collection can have the same values of the fields. */

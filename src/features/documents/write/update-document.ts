@@ -1,6 +1,6 @@
 import { type Document, type ObjectId, calculateObjectSize } from 'bson';
 import type { App } from '../../../app.js';
-import { type AppError, conflict, forbidden, invalid } from '../../../errors.js';
+import { forbidden, invalid } from '../../../errors.js';
 import { whenKnown } from '../../../platform/when-known.js';
 import { type AskSet, askInside } from '../../access/rules/access-sets.js';
 import { filterOf } from '../../access/rules/compile-rule.js';
@@ -15,7 +15,6 @@ import type { StoredDocument } from '../store/document.js';
 import { grownTooLarge } from '../store/explain-write-error.js';
 import { openReferences } from '../store/new-references.js';
 import { nextVersion } from '../store/next-version.js';
-import { type ServiceChange, openMatch, withValues } from '../store/service-change.js';
 import { requireAdmitted, requireAdmittedAfter, fieldProtected, presentWritten } from './admit-write.js';
 import { isHookField } from './ask-hooks.js';
 import { type DocumentChange, applyChange, readChange } from './change.js';
@@ -32,7 +31,7 @@ import { type WriteTarget, documentNotFound, readWritten, referrerOf, requireDoc
  * expected one; then nothing has changed. With an idempotency key, repeating the request changes nothing more and
  * answers the document as it is now.
  */
-export function updateDocument(
+export async function updateDocument(
   app: App,
   place: WriteTarget,
   idText: string,
@@ -41,23 +40,20 @@ export function updateDocument(
 ): Promise<PresentedDocument> {
   const { idempotencyKey: key = null } = conditions;
   const request = { place, action: 'update' as const, key, body: { id: idText, body } };
-  return writeOne(app, request, {
-    open: () => openUpdate(app, place, readUpdate(place, idText, body, app.clock.now(), conditions)),
-    answer: ({ after }) => presentWritten(after!, place.writer),
-    answerAgain: async ([id]) => presentWritten(await readWritten(app, place, id!), place.writer),
-  });
+  const { done, again } = await writeOne(app, request, () =>
+    openUpdate(app, place, readUpdate(place, idText, body, app.clock.now(), conditions)),
+  );
+  return presentWritten(done ? done.after! : await readWritten(app, place, again[0]!), place.writer);
 }
 
 export interface ChangeConditions {
-  /** A change of the service's own by the same write. */
-  alongside?: ServiceChange | undefined;
   expected?: ExpectedVersion | undefined;
   /** The body may have update operators (writes.md 1). */
   takesOperators?: boolean;
 }
 
 /** An update as far as that goes without the stored document. */
-export interface ReadUpdate extends Pick<ChangeConditions, 'expected' | 'alongside'> {
+export interface ReadUpdate extends Pick<ChangeConditions, 'expected'> {
   id: ObjectId;
   change: DocumentChange;
 }
@@ -77,10 +73,10 @@ export function readUpdate(
   const id = requireDocumentId(idText);
   for (const name of ['read', 'update', 'updateTo'] as const) writer?.requireKnown(name);
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
-  const { expected, alongside, takesOperators = false } = conditions;
+  const { expected, takesOperators = false } = conditions;
   const change = readChange(collection, id, body, { now, takesOperators });
   rejectParts(place, change);
-  return { id, change, expected, alongside };
+  return { id, change, expected };
 }
 
 /**
@@ -89,7 +85,7 @@ export function readUpdate(
  */
 export function openUpdate(app: App, place: WriteTarget, update: ReadUpdate): DecidedWrite | Promise<DecidedWrite> {
   const { collection, writer } = place;
-  const { id, change, expected = null, alongside } = update;
+  const { id, change, expected = null } = update;
   const named = (name: string): boolean =>
     change.steps.some(({ parts }) => parts[0] === name) ||
     (change.owner !== null && name === collection.rls?.ownerField) ||
@@ -99,34 +95,29 @@ export function openUpdate(app: App, place: WriteTarget, update: ReadUpdate): De
     openReferences(app, { collection, referrer: referrerOf(place), named }),
     findListeners(app, collection, 'update'),
     writer?.hasSets ? writer.openSets() : null,
-    alongside ? openMatch(alongside.filter) : null,
   ] as const;
-  return whenKnown(asked, ([, references, listeners, sets, meets]): DecidedWrite => {
-    return {
-      collection,
-      id,
-      action: 'update',
-      listeners,
-      ...(alongside?.together && { follow: alongside.together }),
-      decide(stored, exists, read, fill) {
-        if (stored?.isDeleted !== false) throw documentNotFound();
-        const ask = askInside(sets, exists);
-        if (writer) requireAdmitted(writer, 'update', stored, ask);
-        requireVersion(stored, expected);
-        requireFields(place, change, stored, ask);
-        const owner = ownerAfter(place, change, stored);
-        if (meets && !meets(stored)) throw changing();
-        const applied = applyChange(change, stored);
-        if (owner) applied[owner.name] = owner.value;
-        const changed = fill ? fill(applied) : applied;
-        if (writer) requireAdmittedAfter(writer, changed, ask);
-        references?.require(stored, changed, exists, read);
-        const next = nextVersion(app, collection, stored, alongside ? withValues(changed, alongside.set) : changed);
-        requireSize(app, stored, next);
-        return next;
-      },
-    };
-  });
+  return whenKnown(asked, ([, references, listeners, sets]): DecidedWrite => ({
+    collection,
+    id,
+    action: 'update',
+    listeners,
+    decide(stored, exists, read, fill) {
+      if (stored?.isDeleted !== false) throw documentNotFound();
+      const ask = askInside(sets, exists);
+      if (writer) requireAdmitted(writer, 'update', stored, ask);
+      requireVersion(stored, expected);
+      requireFields(place, change, stored, ask);
+      const owner = ownerAfter(place, change, stored);
+      const applied = applyChange(change, stored);
+      if (owner) applied[owner.name] = owner.value;
+      const changed = fill ? fill(applied) : applied;
+      if (writer) requireAdmittedAfter(writer, changed, ask);
+      references?.require(stored, changed, exists, read);
+      const next = nextVersion(app, collection, stored, changed);
+      requireSize(app, stored, next);
+      return next;
+    },
+  }));
 }
 
 /** The values that the change may put, by their paths. */
@@ -192,11 +183,6 @@ function ownerAfter(
     throw forbidden('OWNER_IMMUTABLE', 'Owner field immutable');
   }
   return { name, value: owner.value };
-}
-
-/** The 409 for a document that was changed in between. */
-export function changing(): AppError {
-  return conflict('DOCUMENT_CHANGING', 'The document is being changed by others: try again', { retryAfterSeconds: 1 });
 }
 
 /** The embedded engine looks at that itself. */

@@ -1,4 +1,4 @@
-import { forbidden, AppError } from '../../../errors.js';
+import { forbidden, AppError, retold } from '../../../errors.js';
 import type { Caller } from '../../access/caller.js';
 import { USERS } from '../../collections/users-collection.js';
 import type { ServerResponse } from 'node:http';
@@ -200,7 +200,6 @@ function findGenuine(app: App, { scope, query: { since } }: Following): FeedPosi
 /** The refusal of a stream names the subscription that is to blame. */
 export function namingSubscription(n: number, error: unknown): unknown {
   if (!(error instanceof AppError) || error.details) return error;
-  const { kind, code, message, retryAfterSeconds, headers } = error;
-  const details = [{ n, field: `subscriptions.${n}`, rule: 'subscription', message }];
-  return new AppError(kind, code, message, { details, retryAfterSeconds, headers, cause: error });
+  const { message } = error;
+  return retold(error, message, [{ n, field: `subscriptions.${n}`, rule: 'subscription', message }]);
 }

@@ -9,8 +9,9 @@ import { isJsonObject } from '../../collections/fields/field-type.js';
 import { ROLES, rolesOf, EMAIL_VERIFIED, USERS } from '../../collections/users-collection.js';
 import { Problems } from '../../documents/reply/problems.js';
 import type { Caller } from '../../access/caller.js';
-import type { ServiceChange } from '../../documents/store/service-change.js';
-import { updateDocument } from '../../documents/write/update-document.js';
+import { commitWrite } from '../../documents/store/commit-writes.js';
+import { type ServiceChange, withServiceChange } from '../../documents/store/service-change.js';
+import { openUpdate, readUpdate } from '../../documents/write/update-document.js';
 import type { WriteTarget } from '../../documents/write/write-target.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from '../accounts/change-user.js';
@@ -133,8 +134,9 @@ async function write(
     return changed;
   }
   try {
+    const update = await openUpdate(app, place, readUpdate(place, id, change, app.clock.now()));
     const together = alongside && tokensEnded(app, project._id, _id, alongside.set);
-    await updateDocument(app, place, id, change, { alongside: alongside && { ...alongside, together } });
+    await commitWrite(app, alongside ? await withServiceChange(update, { ...alongside, together }) : update);
   } catch (error) {
     throw isEmailConflict(error) ? emailTaken() : error;
   }
