@@ -126,7 +126,6 @@ async function write(
   alongside?: ServiceChange,
 ): Promise<User> {
   const { _id } = user;
-  const id = _id.toHexString();
   requireSizeAfter(user, change);
   if (alongside && Object.keys(change).length === 0) {
     const changed = await changeUser(app, project, { _id, ...alongside.filter }, alongside.set);
@@ -134,7 +133,7 @@ async function write(
     return changed;
   }
   try {
-    const update = await openUpdate(app, place, readUpdate(place, id, change, app.clock.now()));
+    const update = await openUpdate(app, place, readUpdate(place, _id.toHexString(), change, app.clock.now()));
     const together = alongside && tokensEnded(app, project._id, _id, alongside.set);
     await commitWrite(app, alongside ? await withServiceChange(update, { ...alongside, together }) : update);
   } catch (error) {
