@@ -22,7 +22,7 @@ import { rejectProtected, type FieldSetter } from '../accounts/new-user.js';
 import { takeRoles } from '../accounts/user-roles.js';
 import { BY_STRANGER, sendChangeCode, sendCode } from '../codes/send-code.js';
 import { isAnonymous, type User } from '../user.js';
-import { accountChanged, requireUser, findUserByEmail, tokensEnded } from '../user-store.js';
+import { accountChanged, findUserByEmail, tokensEnded } from '../user-store.js';
 import { withCurrentPassword } from '../accounts/password.js';
 
 /** The editor of a profile, and the network of the request. */
@@ -135,11 +135,11 @@ async function write(
   try {
     const update = await openUpdate(app, place, readUpdate(place, _id.toHexString(), change, app.clock.now()));
     const together = alongside && tokensEnded(app, project._id, _id, alongside.set);
-    await commitWrite(app, alongside ? await withServiceChange(update, { ...alongside, together }) : update);
+    const whole = alongside ? await withServiceChange(update, { ...alongside, together }) : update;
+    return (await commitWrite(app, whole)).after as User;
   } catch (error) {
     throw isEmailConflict(error) ? emailTaken() : error;
   }
-  return requireUser(app, project._id, id);
 }
 
 interface ReadChange {
