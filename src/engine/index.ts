@@ -5,7 +5,7 @@ import type { Core } from './commands/command.js';
 import { storageStats, type StorageStats } from './commands/administration.js';
 import { Cursors } from './commands/read/cursors.js';
 import { Transactions } from './commands/transactions.js';
-import { expireDocuments } from './commands/write/expire-documents.js';
+import { expireDocuments } from './commands/write/delete.js';
 import type { DataDb } from './transports/in-process/contract.js';
 import { type ChangeLogs, openChangeLogs } from './transports/in-process/change-logs.js';
 import { openDataDb } from './transports/in-process/database.js';

@@ -3,9 +3,8 @@ import { badValue, CODES, EngineError } from '../errors.js';
 import { compileFilter } from '../query/match/match.js';
 import type { CollectionEntry } from '../storage/keys/index-definition.js';
 import { reclaimDropped } from '../storage/file/reclaim.js';
-import { type Call, command, requireDatabaseName, requireNamespace } from './command.js';
+import { type Call, command, requireDatabaseName, requireNamespace, requireWritable } from './command.js';
 import { listSource } from './indexes.js';
-import { requireWritable } from './namespaces.js';
 import {
   collationOption,
   cursorOption,

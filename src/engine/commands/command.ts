@@ -146,3 +146,15 @@ export const batch: Option<readonly unknown[]> = {
     return value as unknown[];
   },
 };
+
+/** Refuses writes into names that MongoDB keeps for itself. */
+export function requireWritable(ns: string): void {
+  const name = ns.slice(ns.indexOf('.') + 1);
+  if (name.startsWith('system.')) throw new EngineError(CODES.InvalidNamespace, `Invalid system namespace: ${ns}`);
+}
+
+/** The entry of `writeErrors` for a statement that was refused; anything but a refusal is thrown on. */
+export function describeWriteError(index: number, error: unknown): Doc {
+  if (!(error instanceof EngineError)) throw error;
+  return { index, code: error.code, errmsg: error.message, ...error.extra };
+}

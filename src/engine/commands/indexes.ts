@@ -6,10 +6,9 @@ import { buildIndexes } from '../storage/catalog/index-build.js';
 import { reclaimDropped } from '../storage/file/reclaim.js';
 import type { CollectionEntry, IndexDefinition } from '../storage/keys/index-definition.js';
 import type { Storage } from '../storage/storage.js';
-import { command, requireNamespace } from './command.js';
+import { command, requireNamespace, requireWritable } from './command.js';
 import type { RowSource } from './read/cursors.js';
 import { newIndexes, presentIndex, readIndexSpec } from './index-specs.js';
-import { requireWritable } from './namespaces.js';
 import { anything, countOption, cursorOption, ignored, listOption, NO_CURSOR } from './options.js';
 import { Pace } from './pace.js';
 

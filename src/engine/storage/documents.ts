@@ -4,7 +4,7 @@ import { readId } from '../codec/raw.js';
 import type { Catalog } from './catalog/catalog.js';
 import { checksum } from './format/checksum.js';
 import type { CommitQueue } from './commit-queue.js';
-import { damagedDocument, damagedEntry, missingDocument } from './damage.js';
+import { damagedDocument, damagedEntry, missingDocument } from './storage-error.js';
 import { checkGrowth, checkId, checkSize, isTaken, type GrowthBound } from './checks/document-checks.js';
 import { duplicateKey, firstValue } from './catalog/duplicate-key.js';
 import type { Environment } from './file/environment.js';

@@ -1,6 +1,7 @@
 import type { Doc } from '../../codec/document.js';
 import { CODES, EngineError } from '../../errors.js';
 import type { Budget } from '../../pipeline/budget.js';
+import { Heap } from '../../planner/scans/heap.js';
 import { IdSet } from '../../planner/scans/id-set.js';
 import { conjunctsFor, planCell } from '../../planner/index-plan.js';
 import { impliesAll } from '../../planner/partial.js';
@@ -12,7 +13,6 @@ import type { Conjunct } from '../../query/match/match.js';
 import type { CollectionEntry, IndexEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
 import type { View } from '../../storage/view.js';
-import { Soonest } from './soonest.js';
 import { checkStillThere, compileQuery, type Query } from './query.js';
 
 /** Most entries of a cell that is read; a fuller one is divided. */
@@ -20,6 +20,12 @@ const FEW_ENTRIES = 32;
 
 /** A cell, the rest of one, or a document that was read, waiting for its turn by the least angle it can be at. */
 type Ahead = { cell: Cell; scan: PlanScan | null } | { doc: Doc; found: NearPlace; bytes: number };
+
+interface Waiting {
+  readonly angle: number;
+  readonly number: number;
+  readonly item: Ahead;
+}
 
 /**
  * The documents of a `$geoNear`, nearest first. Cells are opened in the order of their least distance, so what is near
@@ -41,7 +47,10 @@ export async function* readNearest(
   const { parts } = index.fields[0]!;
   const decoded = fields === null ? null : new Set([...fields, parts[0]!]);
   const seen = index.definition.multikey === 0 ? null : new IdSet();
-  const ahead = new Soonest<Ahead>();
+  // Of two at the same angle the one that was found first.
+  const ahead = new Heap<Waiting>((a, b) => a.angle < b.angle || (a.angle === b.angle && a.number < b.number));
+  let added = 0;
+  const wait = (angle: number, item: Ahead): void => ahead.add({ angle, number: added++, item });
   let held = 0;
   const hold = (bytes: number): void => {
     held += bytes;
@@ -51,10 +60,10 @@ export async function* readNearest(
     const found = nearestPlace(doc, parts, near);
     if (found === null) return false;
     hold(stored.length);
-    ahead.add(found.angle, { doc, found, bytes: stored.length });
+    wait(found.angle, { doc, found, bytes: stored.length });
     return false;
   };
-  ahead.add(0, { cell: WORLD, scan: null });
+  wait(0, { cell: WORLD, scan: null });
   let nearest: Doc[] = [];
   try {
     for (let next = ahead.take(); next !== undefined; next = ahead.take()) {
@@ -74,7 +83,7 @@ export async function* readNearest(
         for (const cell of halvesOf(item.cell).flatMap(halvesOf)) {
           const least = leastAngle(near.from, cell);
           if (least > near.most || mostAngle(near.from, cell) < near.least) continue;
-          ahead.add(least, { cell, scan: null });
+          wait(least, { cell, scan: null });
         }
       } else if (entries > 0) {
         const filter = query.everything ? null : query.filter;
@@ -84,7 +93,7 @@ export async function* readNearest(
         looked.keys += scan.lastRead;
         looked.documents += scan.documentsExamined - examined;
         read = scan.lastRead;
-        if (!scan.finished) ahead.add(next.order, { cell: item.cell, scan });
+        if (!scan.finished) wait(next.angle, { cell: item.cell, scan });
       }
       budget.check();
       if (!budget.tick(Math.max(read, 1))) continue;

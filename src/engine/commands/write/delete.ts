@@ -1,7 +1,15 @@
 import type { Doc } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
 import { numberOf } from '../../query/values/value.js';
-import { batch, type Call, command, requireNamespace, statementReader } from '../command.js';
+import {
+  batch,
+  type Call,
+  command,
+  requireNamespace,
+  statementReader,
+  requireWritable,
+  describeWriteError,
+} from '../command.js';
 import {
   type Modification,
   modifyAllInside,
@@ -10,13 +18,12 @@ import {
   modifyOneInside,
   PartlyModified,
 } from './modify.js';
-import { requireWritable } from '../namespaces.js';
 import { anything, collationOption, countOption, documentOption, flagOption, givenDocument } from '../options.js';
 import { Pace } from '../pace.js';
 import type { Inside } from '../transactions.js';
 import { compileQuery } from '../read/query.js';
 import { readVariables } from '../read/variables.js';
-import { describeWriteError } from './write-errors.js';
+import type { Storage } from '../../storage/storage.js';
 
 /** The statements of the command, read before the first is run. */
 export const readDeletes = statementReader(
@@ -73,4 +80,26 @@ export function deleteInside(call: Call, body: Doc): Inside {
     }
     return { n };
   };
+}
+
+/**
+ * Deletes the documents whose TTL indexes say that their time is over: the indexed date (any of them, in an array) plus
+ * `expireAfterSeconds` lies before `now`. Returns how many. Several processes may do it at once.
+ */
+export async function expireDocuments(storage: Storage, now = new Date()): Promise<number> {
+  storage.refresh();
+  let deleted = 0;
+  for (const collection of storage.catalog.list('')) {
+    for (const { definition } of collection.indexes) {
+      const { expireAfterSeconds, state, key, name, partialFilterExpression } = definition;
+      if (expireAfterSeconds === undefined || state !== 'ready') continue;
+      const [path] = Object.keys(key);
+      const expired: Doc = { [path!]: { $lt: new Date(now.getTime() - expireAfterSeconds * 1000) } };
+      const filter = partialFilterExpression === undefined ? expired : { $and: [expired, partialFilterExpression] };
+      const query = compileQuery(filter, {}, name);
+      const modification = { filter, query, update: null, upsert: false };
+      deleted += (await modifyMany(storage, collection.ns, modification, new Pace(undefined, undefined))).matched;
+    }
+  }
+  return deleted;
 }

@@ -5,11 +5,9 @@ import { typeMismatch } from '../../errors.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import { EntryBudget } from '../../storage/keys/entry-budget.js';
 import type { Storage } from '../../storage/storage.js';
-import { batch, type Call, command, requireNamespace } from '../command.js';
-import { requireWritable } from '../namespaces.js';
+import { batch, type Call, command, requireNamespace, requireWritable, describeWriteError } from '../command.js';
 import { flagOption } from '../options.js';
 import type { Inside } from '../transactions.js';
-import { describeWriteError } from './write-errors.js';
 
 export const insert = command({
   options: { documents: batch, ordered: flagOption(true), bypassDocumentValidation: flagOption(false) },

@@ -2,7 +2,15 @@ import { type Doc, isDocument } from '../../codec/document.js';
 import { failedToParse, unsupported } from '../../errors.js';
 import type { ExpressionContext } from '../../query/expression.js';
 import { compileUpdate } from '../../query/update/update.js';
-import { batch, type Call, command, requireNamespace, statementReader } from '../command.js';
+import {
+  batch,
+  type Call,
+  command,
+  requireNamespace,
+  statementReader,
+  requireWritable,
+  describeWriteError,
+} from '../command.js';
 import {
   atOneMoment,
   checkMulti,
@@ -13,7 +21,6 @@ import {
   modifyOneInside,
   PartlyModified,
 } from './modify.js';
-import { requireWritable } from '../namespaces.js';
 import {
   anything,
   collationOption,
@@ -28,7 +35,6 @@ import { Pace } from '../pace.js';
 import type { Inside } from '../transactions.js';
 import { compileQuery } from '../read/query.js';
 import { readVariables } from '../read/variables.js';
-import { describeWriteError } from './write-errors.js';
 
 /** Options that update statements and findAndModify share. */
 export const MODIFICATION_OPTIONS = {

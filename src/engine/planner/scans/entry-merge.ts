@@ -5,7 +5,7 @@ import type { View } from '../../storage/view.js';
 import type { KeyRange } from '../key-ranges.js';
 import type { Plan } from '../plan.js';
 import { keep, type PlanScan, type Scan, type VisitRow } from './scan.js';
-import { type MergeSide, SideHeap } from './side-heap.js';
+import { type MergeSide, SideHeap } from './heap.js';
 
 /** Entries read or handed over between two looks at the clock. */
 const CHUNK = 512;

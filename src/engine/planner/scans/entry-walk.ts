@@ -1,4 +1,4 @@
-import { damagedFile } from '../../storage/damage.js';
+import { damagedFile } from '../../storage/storage-error.js';
 import { type PageState, PageError } from '../../storage/file/page-layout.js';
 import type { PageRanges, RangePart, VisitValue } from '../../storage/file/page-ranges.js';
 import type { Storage } from '../../storage/storage.js';

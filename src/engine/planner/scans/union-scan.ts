@@ -5,7 +5,7 @@ import type { Storage } from '../../storage/storage.js';
 import type { IdSet } from './id-set.js';
 import type { Plan } from '../plan.js';
 import { keep, type PlanScan, type ScanPosition, type Scan, type VisitRow } from './scan.js';
-import { type MergeSide, SideHeap } from './side-heap.js';
+import { type MergeSide, SideHeap } from './heap.js';
 
 /**
  * Reads the branches of a plan one after the other; they share what they have seen. When that has become too much to be

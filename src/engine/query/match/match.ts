@@ -3,9 +3,8 @@ import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
 import type { Collation } from '../collation/collation.js';
 import { NO_SCOPE, openScope } from '../operators/operator.js';
-import { type Equality, FieldTest, readEqualities } from './equalities.js';
+import { type Equality, FieldTest, readEqualities, equalitiesOfExpression } from './equalities.js';
 import type { Alternative, Conjunct, Filter, MatchResult } from './filter.js';
-import { equalitiesOfExpression } from './expression-equalities.js';
 import { compileExpression, type ExpressionContext, openExpressionContext } from '../expression.js';
 import { compileSchema } from './json-schema.js';
 import {

@@ -2,7 +2,7 @@ import { decodeDocument } from '../../codec/decode.js';
 import type { Doc } from '../../codec/document.js';
 import { encodeDocument } from '../../codec/encode.js';
 import { checksum } from '../format/checksum.js';
-import { damagedRecord } from '../damage.js';
+import { damagedRecord } from '../storage-error.js';
 import type { CollectionDefinition } from '../keys/index-definition.js';
 import { contentOf, isSealIntact, seal } from '../format/stored-form.js';
 

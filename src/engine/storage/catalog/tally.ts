@@ -1,4 +1,4 @@
-import { wrongCount } from '../damage.js';
+import { wrongCount } from '../storage-error.js';
 import type { CollectionEntry, IndexEntry, KeptCounts } from '../keys/index-definition.js';
 import type { Storage } from '../storage.js';
 import { storedSum } from '../format/stored-form.js';

@@ -16,7 +16,7 @@ import { indexKeysOf } from '../keys/index-keys.js';
 import { KeyWriter, MAX_ID_BYTES } from '../encoding/key-encoding.js';
 import { CountChanges, countedValue, decodeCounts, noCounts } from '../catalog/kept-counts.js';
 import { prepareCollection } from '../catalog/prepare-collection.js';
-import { presentIdKey } from '../encoding/present-key.js';
+import { presentIdKey } from '../encoding/key-kinds.js';
 import { StorageError } from '../storage-error.js';
 import { FORMAT_RECORD } from '../format/format-record.js';
 import { bsonLength, contentOf, entrySum, isSealIntact, sealedBson, storedSum } from '../format/stored-form.js';

@@ -4,7 +4,7 @@ import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { damagedFile } from '../damage.js';
+import { damagedFile } from '../storage-error.js';
 import { DATA_FILE } from '../file/environment.js';
 import { claimMarks, listMarks } from '../file/open-marks.js';
 import type { LookReport } from './look-process.js';

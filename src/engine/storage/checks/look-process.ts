@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { rmSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import { open } from 'lmdb';
-import { damagedFile } from '../damage.js';
+import { damagedFile } from '../storage-error.js';
 import { DATA_FILE, STORE_OPTIONS } from '../file/environment.js';
 import { holdSnapshot } from '../file/guard-reads.js';
 import { PageError } from '../file/page-layout.js';

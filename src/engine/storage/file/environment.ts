@@ -9,14 +9,13 @@ import { FORMAT_KEY } from '../format/key-spaces.js';
 import { guardReads } from './guard-reads.js';
 import { LastCommit } from './last-commit.js';
 import { readFirstPages, LAST_PAGE_AT, MAGIC, MAGIC_AT, META_BYTES, PAGE_BYTES_AT, PageError } from './page-layout.js';
-import { damagedFile } from '../damage.js';
+import { damagedFile, StorageError } from '../storage-error.js';
 import { beginClosing, beginOpening, lockOf, markOpen, noteLock, requireSameLock } from './open-marks.js';
 import { PageRanges } from './page-ranges.js';
 import { Preallocation, requireCopyRoom, type TransactionSize } from './preallocation.js';
 import { FileReader } from './reader.js';
 import { findRepairer } from './repair-mark.js';
 import { SafeCommits } from './safe-commits.js';
-import { StorageError } from '../storage-error.js';
 import { failedWrite, MAP_BYTES, translateStorageError } from './translate-error.js';
 
 /** `full`: every commit is on the disk before it is acknowledged. `relaxed`: a power loss may take the last commits. */

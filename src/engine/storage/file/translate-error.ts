@@ -1,7 +1,6 @@
 import { statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { damagedFile } from '../damage.js';
-import { StorageError } from '../storage-error.js';
+import { damagedFile, StorageError } from '../storage-error.js';
 
 /** Address space that is set aside for the file; LMDB takes more when it is used up. */
 export const MAP_BYTES = 256 * 2 ** 30;

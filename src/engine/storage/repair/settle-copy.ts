@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { decodeDefinition, encodeRecord } from '../catalog/catalog-records.js';
 import { newLog, ownerKey } from '../catalog/catalog.js';
 import { CountChanges, countedValue, encodeCounts, noCounts } from '../catalog/kept-counts.js';
-import { presentIdKey } from '../encoding/present-key.js';
+import { presentIdKey } from '../encoding/key-kinds.js';
 import { CHANGE_SPACE, COUNTER_SPACE, DOCUMENT_SPACE, DROPPED_SPACE, INDEX_SPACE } from '../format/key-spaces.js';
 import { bsonLength, contentOf, entrySum, storedSum } from '../format/stored-form.js';
 import type { CollectionDefinition, CollectionEntry, IndexEntry, KeptCounts } from '../keys/index-definition.js';
