@@ -6,8 +6,7 @@ import { openMfa, openPasskeys, type Mfa, type Passkeys } from './factors.js';
 import { openInvites, type Invites } from './invites.js';
 import { openIdentities, openLinking, type Identities, type Linking } from './linking.js';
 import { openSessions, type Sessions } from './sessions.js';
-import { openSocial, type Social } from './social.js';
-import { openCode, openUpkeep, type Code, type Upkeep } from './upkeep.js';
+import { openSocial, type Social, openCode, openUpkeep, type Code, type Upkeep } from './upkeep.js';
 import { openVerify, type Verify } from './verify.js';
 
 /** The functions that few pages call, of accounts above all. */
