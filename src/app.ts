@@ -10,7 +10,6 @@ import { openJobQueue, type JobQueue } from './platform/jobs/job-queue.js';
 import type { Logger } from './platform/observe/logger.js';
 import { openMetrics, type Metrics } from './platform/observe/metrics.js';
 import type { MailProvider } from './platform/mail-provider/mail-provider.js';
-import { openMailProvider } from './platform/mail-provider/open-mail-provider.js';
 import { openObjectStores, type ObjectStores } from './platform/object-store/object-stores.js';
 import { hasMasterKey, openMasterKey, requireSecretKey } from './platform/secrets/master-key.js';
 import { findEncryptionKeys } from './platform/secrets/encryption-keys.js';
@@ -24,6 +23,9 @@ import { openSecretBox, type SecretBox } from './platform/secrets/secret-box.js'
 import { joinProcessGroup, type ProcessGroup } from './platform/processes/group-member.js';
 import type { Telemetry } from './platform/observe/telemetry.js';
 import { traceDatabase } from './platform/database/traced-database.js';
+import { openOutbox } from './platform/mail-provider/outbox.js';
+import { openResend } from './platform/mail-provider/resend.js';
+import { openSmtp } from './platform/mail-provider/smtp.js';
 
 /** The connected dependencies that use cases take as their first argument. */
 export interface App {
@@ -165,4 +167,14 @@ interface Readiness {
 function openReadiness(): Readiness {
   let ready = true;
   return { isReady: () => ready, end: () => void (ready = false) };
+}
+
+/** The provider that the settings name, or the one whose setting is given, or the outbox. */
+function openMailProvider(config: Config, db: Database, clock: Clock, secrets: SecretBox): MailProvider {
+  const { mailProvider, resendApiKey, resendBaseUrl, smtpUrl } = config;
+  if (resendApiKey && (mailProvider ?? 'resend') === 'resend') {
+    return openResend({ apiKey: resendApiKey, baseUrl: resendBaseUrl });
+  }
+  if (smtpUrl && (mailProvider ?? 'smtp') === 'smtp') return openSmtp(smtpUrl);
+  return openOutbox(db, clock, secrets);
 }

@@ -1,7 +1,7 @@
 import { checkMailKey, presentMailSettings, setMailSettings } from '../../src/features/mail/project-mail.js';
 import { verifyMailKey } from '../../src/features/mail/verify-mail-key.js';
 import type { Project } from '../../src/features/projects/project.js';
-import { defineProjectCommand, chooseProject, projectOption } from '../ask/choose-project.js';
+import { defineProjectCommand, chooseProject, projectOption } from '../ask/choose.js';
 import { type SecretSource, flag, secret, defineCommand, list, option } from '../shell/command.js';
 import { readSecret } from '../shell/read-secret.js';
 import type { Result } from '../view/output.js';

@@ -1,7 +1,7 @@
 import { argument, defineCommand, optionalArgument, type CommandNode, type LoadedCommand } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import { UsageError } from '../view/exit.js';
-import { chooseProject } from '../ask/choose-project.js';
+import { chooseProject } from '../ask/choose.js';
 import { listCollections } from '../../src/features/collections/list-collections.js';
 import { listOperators } from '../../src/features/operators/manage-operators.js';
 import { listProjects } from '../../src/features/projects/project-store.js';

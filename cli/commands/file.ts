@@ -6,7 +6,7 @@ import {
   listProjectFiles,
   presentListedFile,
 } from '../../src/features/files/list-files.js';
-import { defineProjectCommand } from '../ask/choose-project.js';
+import { defineProjectCommand } from '../ask/choose.js';
 import { option } from '../shell/command.js';
 import { findServiceAddress } from '../shell/service-address.js';
 import { UsageError } from '../view/exit.js';

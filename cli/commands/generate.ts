@@ -3,7 +3,7 @@ import { invalid, unavailable, type AppError } from '../../src/errors.js';
 import { describeProject } from '../../src/features/project-types/described-project.js';
 import { HOOK_TYPES } from '../../src/features/project-types/hook-types.js';
 import { writeProjectFile, type ProjectFile } from '../../src/features/project-types/project-files.js';
-import { chooseProject, projectOption } from '../ask/choose-project.js';
+import { chooseProject, projectOption } from '../ask/choose.js';
 import { argument, defineCommand, flag, option, secret, type SecretSource } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import { readSecret } from '../shell/read-secret.js';

@@ -24,7 +24,7 @@ import { testHook } from '../../src/features/hooks/change-hooks.js';
 import { setOwnEnv } from '../../src/features/projects/own-code.js';
 import type { Project, ProjectHook } from '../../src/features/projects/project.js';
 import { presentDelivery } from '../../src/features/webhooks/present-webhook.js';
-import { defineProjectCommand } from '../ask/choose-project.js';
+import { defineProjectCommand } from '../ask/choose.js';
 import { argument, choice, flag, list, option } from '../shell/command.js';
 import { UsageError, refused } from '../view/exit.js';
 import { presentList, presentWithSecret } from '../view/present.js';

@@ -57,10 +57,10 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
   ],
   Data: [
     noun('collection', 'collections of a project: fields, rules, access', () => import('./collection.js'), {
-      add: ['register a collection', () => import('./collection/add.js')],
+      add: 'register a collection',
       list: 'list collections',
       show: 'show fields and rules of a collection',
-      edit: ['change name, fields, indexes and the change log', () => import('./collection/edit.js')],
+      edit: 'change name, fields, indexes and the change log',
       rls: 'set who may access a collection: RLS or rules',
       drop: 'drop a collection and its documents',
     }),

@@ -3,7 +3,7 @@ import { parseDuration } from '../../src/config/setting-readers.js';
 import { type NewKey, createKey, revokeKey, rotateKey } from '../../src/features/projects/manage-keys.js';
 import { presentKey } from '../../src/features/projects/project-store.js';
 import { KEY_TYPES, type KeyType } from '../../src/features/projects/project.js';
-import { chooseProject, defineProjectCommand, projectOption } from '../ask/choose-project.js';
+import { chooseProject, defineProjectCommand, projectOption } from '../ask/choose.js';
 import { argument, choice, defineCommand, option } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import type { Result } from '../view/output.js';

@@ -1,7 +1,7 @@
 import { unavailable, AppError } from '../../src/errors.js';
 import { sendTestMail } from '../../src/features/mail/sending/send-mail.js';
 import { waitForMail, type MailFate } from '../../src/features/mail/sending/send-mail.js';
-import { chooseProject, projectOption, defineProjectCommand } from '../ask/choose-project.js';
+import { chooseProject, projectOption, defineProjectCommand } from '../ask/choose.js';
 import { defineCommand, flag, option, choice, argument, optionalArgument } from '../shell/command.js';
 import { listMailLogs, LOGS_PAGE, MAX_LOGS_PAGE } from '../../src/features/mail/mail-log.js';
 import { MAIL_STATUSES, type MailStatus } from '../../src/features/mail/mail-log.js';

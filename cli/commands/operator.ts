@@ -21,7 +21,7 @@ import {
 } from '../../src/features/operators/operator-sessions.js';
 import { requireProject } from '../../src/features/projects/project-store.js';
 import { DAY_MS } from '../../src/platform/time/clock.js';
-import { pickOne } from '../ask/choose-project.js';
+import { pickOne } from '../ask/choose.js';
 import {
   argument,
   choice,

@@ -22,7 +22,7 @@ import {
 import { PLAN_NAMES } from '../../src/features/projects/project.js';
 import { CODE_LOGINS, MFA_MODES, type SignInSettings } from '../../src/features/projects/sign-in-settings.js';
 import { TOKEN_ALGORITHMS } from '../../src/platform/secrets/jwt.js';
-import { doomedProjectArgument, projectArgument } from '../ask/choose-project.js';
+import { doomedProjectArgument, projectArgument } from '../ask/choose.js';
 import { argument, choice, defineCommand, defineCommandOn, flag, list, option } from '../shell/command.js';
 import { findServiceAddress } from '../shell/service-address.js';
 import { UsageError } from '../view/exit.js';

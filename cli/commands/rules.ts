@@ -18,7 +18,14 @@ import type { ProjectDeclaration } from '../../src/features/declaration/project-
 import { findProject } from '../../src/features/projects/project-store.js';
 import { hasStore } from '../../src/platform/database/database.js';
 import { conflict, invalid, forbidden } from '../../src/errors.js';
-import { chooseProject, findNamed, projectOption } from '../ask/choose-project.js';
+import {
+  chooseProject,
+  findNamed,
+  projectOption,
+  chooseCollection,
+  collectionArgument,
+  viewAsOption,
+} from '../ask/choose.js';
 import { presentExposed } from '../doctor/check-access.js';
 import { givenRules, RULE_OPTIONS, filterOption } from '../ask/options.js';
 import { readProjects, readStructuredFile } from '../formats/read-declaration-file.js';
@@ -32,8 +39,6 @@ import { explainAccess, type ExplainedAccess } from '../../src/features/document
 import type { ExplainedRule, Admits } from '../../src/features/access/rules/explain-rule.js';
 import { findViewedUser } from '../../src/features/management/view-as.js';
 import { USERS } from '../../src/features/collections/users-collection.js';
-import { chooseCollection, collectionArgument } from '../ask/choose-collection.js';
-import { viewAsOption } from '../ask/choose-user.js';
 import { dirname, join } from 'node:path';
 import { applyProjects } from '../../src/features/declaration/apply-projects.js';
 import { readRuleTests } from '../../src/features/rule-tests/rule-test-file.js';

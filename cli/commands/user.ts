@@ -20,8 +20,7 @@ import { endSession, listSessions, presentSession } from '../../src/features/use
 import { signUp } from '../../src/features/users/sign-up.js';
 import { findUserByEmail, requireUser } from '../../src/features/users/user-store.js';
 import { type User, nameOf } from '../../src/features/users/user.js';
-import { chooseProject, defineProjectCommand, projectOption } from '../ask/choose-project.js';
-import { defineUserCommand } from '../ask/choose-user.js';
+import { chooseProject, defineProjectCommand, projectOption, defineUserCommand } from '../ask/choose.js';
 import { defineCommand, flag, list, option, optionalArgument, secret } from '../shell/command.js';
 import { readNewPassword } from '../shell/read-secret.js';
 import { UsageError } from '../view/exit.js';

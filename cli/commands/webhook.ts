@@ -19,7 +19,7 @@ import { replayDelivery, testWebhook } from '../../src/features/webhooks/deliver
 import { editWebhook, removeWebhook } from '../../src/features/webhooks/edit-webhook.js';
 import { presentDelivery, presentWebhook } from '../../src/features/webhooks/present-webhook.js';
 import { rotateSecret, type Webhook } from '../../src/features/webhooks/webhook-store.js';
-import { chooseProject, defineProjectCommand, projectOption } from '../ask/choose-project.js';
+import { chooseProject, defineProjectCommand, projectOption } from '../ask/choose.js';
 import { argument, choice, defineCommand, flag, list, option } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import { UsageError, refused } from '../view/exit.js';

@@ -5,7 +5,6 @@ import { chooseLogFormat } from '../shell/settings.js';
 import { once } from 'node:events';
 import type { Database } from '../../src/platform/database/database.js';
 import { ConfigError, type Config } from '../../src/config/config.js';
-import { findWeakness } from '../../src/platform/secrets/weak-secret.js';
 import type { App } from '../../src/app.js';
 import { removeLeftWorkFolders } from '../../src/platform/processes/work-folder.js';
 
@@ -86,4 +85,25 @@ export async function removeStaleFiles(app: App): Promise<void> {
     .sweepSpool()
     .catch((error: unknown) => app.log.warn({ err: error }, 'half-written uploads could not be removed'));
   await removeLeftWorkFolders();
+}
+
+const MIN_DISTINCT = 5;
+
+// Secrets found in examples; compared without case, signs and a number behind.
+const SAMPLES = new Set(
+  'admin admintoken adminsecret changeme changemeplease changethis default example examplekey examplesecret keyboardcat mysecret mysecretkey mytoken password placeholder replaceme sample secret secretkey supersecret supersecretkey test testsecret testtoken token yoursecret yoursecretkey yoursecretkeyhere yoursecrethere yourtoken yourtokenhere yourkeyhere'.split(
+    ' ',
+  ),
+);
+
+/** Why a secret can be guessed, in words that follow its name; null when nothing speaks against it. */
+export function findWeakness(secret: string, leastCharacters: number): string | null {
+  const word = secret
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, '')
+    .replace(/\d+$/, '');
+  if (SAMPLES.has(word)) return 'is one that is found in examples';
+  if (secret.length < leastCharacters) return `is shorter than ${leastCharacters} characters`;
+  if (new Set(secret).size < MIN_DISTINCT) return 'repeats the same few characters';
+  return null;
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { conflict } from '../../src/errors.js';
 import type { App } from '../../src/app.js';
 import { openProcessGroupHost } from '../../src/platform/processes/group-host.js';
-import { groupCounterAnswers } from '../../src/platform/rate-limit/group-counter.js';
+import { groupCounterAnswers } from '../../src/platform/rate-limit/open-limits.js';
 
 /** The longest time without a turn of the main thread, unless `BSVC_WATCHDOG` says another. */
 export const HANG_MS = 30_000;

@@ -3,14 +3,14 @@ import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { chmod } from 'node:fs/promises';
 import type Koa from 'koa';
-import { AppError } from '../errors.js';
+import { AppError, invalid } from '../errors.js';
 import { unixSocketOf } from './unix-socket.js';
 import { acceptFirst } from './accept-first.js';
 import { countedRequests, type CountedRequest } from './requests/counted-request.js';
 import { boundConnections, type ConnectionBounds } from './bound-connections.js';
-import { endStalled } from './replies/end-stalled.js';
 import { endConnections, keepConnections } from './replies/reply.js';
-import { endGently, refuse, type Refusal } from './raw-response.js';
+import { randomUUID } from 'node:crypto';
+import { presentError } from './replies/write-errors.js';
 
 export interface RunningServer {
   /** Address to reach it at, for example `http://127.0.0.1:4000`. */
@@ -397,4 +397,77 @@ function endCut(request: CountedRequest, connection: Connection | undefined): vo
 function inPieces({ pieces, bytes }: CountedRequest): Refusal {
   const text = `The body came in ${pieces} pieces, for ${bytes} bytes: send it with a Content-Length, or in chunks of 1 kB or more`;
   return ['400 Bad Request', 'BODY_IN_PIECES', text];
+}
+
+const STALL_LOOK_MS = 1_000;
+
+/**
+ * Ends connections whose client takes nothing of a reply that waits for it for `stallMs`; one that is taken slowly may
+ * go on. Otherwise the server's own timeouts hold, and `endSilent` ends the connection.
+ */
+function endStalled(server: Server, stallMs: number, endSilent: (socket: Socket) => void): void {
+  const patience = server.timeout > 0 ? Math.min(stallMs, server.timeout) : stallMs;
+  const open = new Set<Socket>();
+  const waiting = new Set<Socket>();
+  // One listener for all connections: each holds as little as can be.
+  const forget = function (this: Socket): void {
+    open.delete(this);
+    waiting.delete(this);
+  };
+  server.on('connection', (socket: Socket) => {
+    open.add(socket);
+    socket.on('close', forget);
+  });
+  const goOn = (socket: Socket): void => {
+    if (waiting.delete(socket)) socket.setTimeout(server.timeout);
+  };
+  server.on('timeout', (socket: Socket) => {
+    // It has taken everything in the meantime, which a busy process may not have seen before.
+    if (waiting.has(socket) && socket.writableLength === 0) goOn(socket);
+    else if (waiting.has(socket)) socket.destroy();
+    else endSilent(socket);
+  });
+  const look = (): void => {
+    for (const socket of open) {
+      if (socket.writableLength > 0) {
+        if (waiting.has(socket)) continue;
+        waiting.add(socket);
+        // Node starts again as long as the system takes some of what waits.
+        socket.setTimeout(patience);
+      } else {
+        goOn(socket);
+      }
+    }
+  };
+  const looking = setInterval(look, Math.min(STALL_LOOK_MS, stallMs)).unref();
+  server.once('close', () => clearInterval(looking));
+}
+
+/** Status line, code and text of a refusal that never reaches Koa. */
+type Refusal = readonly [status: string, code: string, message: string];
+
+/** The time that a client has to read the last words, when it has not stopped sending. */
+const LINGER_MS = 1_000;
+
+/** Closes a connection of which nothing more is read; a reset at once might take the last words from its client. */
+function endGently(socket: Duplex, words = ''): void {
+  socket.end(words, () => setTimeout(() => socket.destroy(), LINGER_MS).unref());
+}
+
+/** The last words on a connection. */
+function refuse(socket: Duplex, [status, code, message]: Refusal, more: readonly string[] = []): void {
+  const requestId = randomUUID();
+  const body = JSON.stringify(presentError(invalid(code, message), requestId));
+  const head = [
+    `HTTP/1.1 ${status}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    'Connection: close',
+    ...more,
+  ];
+  endGently(
+    socket.on('error', () => undefined),
+    `${head.join('\r\n')}\r\n\r\n${body}`,
+  );
 }

@@ -1,4 +1,4 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash, randomBytes, createHash, timingSafeEqual } from 'node:crypto';
 import { ObjectId } from 'bson';
 
 const OBJECT_ID_TEXT = /^[0-9a-fA-F]{24}$/;
@@ -22,4 +22,19 @@ export function randomToken(bytes: number): string {
 /** SHA-256 as 64 hexadecimal digits. */
 export function sha256Hex(text: string): string {
   return hash('sha256', text, 'hex');
+}
+
+const known = new WeakMap<ObjectId, string>();
+
+/** The text of an id that many requests ask for, such as that of a project: made once for each object. */
+export function hexOf(id: ObjectId): string {
+  let hex = known.get(id);
+  if (hex === undefined) known.set(id, (hex = id.toHexString()));
+  return hex;
+}
+
+/** Compares hashes, so that the time shows neither content nor length. */
+export function isSameSecret(a: string, b: string): boolean {
+  const hash = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(hash(a), hash(b));
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import bcrypt from 'bcrypt';
 import Database from 'libsql';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { foreignId } from '../../cli/formats/foreign/foreign-id.js';
+import { foreignId } from '../../cli/formats/foreign/foreign-document.js';
 import { Documents } from '../../src/engine/storage/documents.js';
 import { HIDDEN_FIELD } from '../../src/features/collections/fields/field.js';
 import { requireProject } from '../world/projects.js';

@@ -3,12 +3,12 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12215,
+  cli: 12200,
   src: 1100,
-  'src/client': 5625,
+  'src/client': 5620,
   'src/config': 800,
   'src/console': 12540,
-  'src/engine': 32850,
+  'src/engine': 32800,
   'src/exchange': 400,
   'src/features/access': 3081,
   'src/features/audit': 250,
@@ -36,10 +36,10 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/store-copies': 1250,
   'src/features/users': 7718,
   'src/features/webhooks': 2301,
-  'src/http': 4055,
+  'src/http': 4048,
   'src/migrations': 300,
   'src/packaging': 250,
-  'src/platform': 8896,
+  'src/platform': 8840,
   test: 1175,
   'test/api': 37565,
   'test/bench': 3450,

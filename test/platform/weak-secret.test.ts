@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findWeakness } from '../../src/platform/secrets/weak-secret.js';
+import { findWeakness } from '../../cli/serve/run-service.js';
 
 describe('a secret that can be guessed', () => {
   it.each([

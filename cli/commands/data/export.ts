@@ -3,8 +3,7 @@ import type { Collection } from '../../../src/features/collections/collection.js
 import { parseExportQuery } from '../../../src/features/documents/query/parse-list-query.js';
 import { exportDocuments, type ExportOptions } from '../../../src/features/documents/read/export-documents.js';
 import { inChunks } from '../../../src/platform/database/in-chunks.js';
-import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
-import { projectOption } from '../../ask/choose-project.js';
+import { chooseCollection, collectionArgument, projectOption } from '../../ask/choose.js';
 import { filterOption } from '../../ask/options.js';
 import { choice, defineCommand, flag, option } from '../../shell/command.js';
 import { Interrupted } from '../../view/exit.js';

@@ -10,14 +10,14 @@ import { readExtendedDocument, type Note } from '../../../src/features/documents
 import { ImportNotes } from '../../../src/features/documents/bulk/imported-document.js';
 import { importDocuments } from '../../../src/features/documents/bulk/import-documents.js';
 import type { Project } from '../../../src/features/projects/project.js';
-import { chooseProject } from '../../ask/choose-project.js';
+import { chooseProject } from '../../ask/choose.js';
 import {
   LINE_SOURCES,
   readForeignDocument,
   type ForeignDocument,
   type LineSource,
+  withOwnValues,
 } from '../../formats/foreign/foreign-document.js';
-import { withOwnValues } from '../../formats/foreign/foreign-id.js';
 import { USER_SOURCES } from '../../formats/foreign/foreign-user.js';
 import { openPocketBase, type PocketBaseCollection } from '../../formats/foreign/pocketbase.js';
 import { storeInBatches, type ForeignEntry } from '../../formats/foreign/store-in-batches.js';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { readTextFile } from '../../../src/text.js';
 import { importUsers } from '../../../src/features/users/imports/import-users.js';
-import { chooseProject } from '../../ask/choose-project.js';
+import { chooseProject } from '../../ask/choose.js';
 import { readForeignUser, USER_SOURCES, type UserSource } from '../../formats/foreign/foreign-user.js';
 import { openPocketBase } from '../../formats/foreign/pocketbase.js';
 import { storeInBatches, type ForeignEntry } from '../../formats/foreign/store-in-batches.js';

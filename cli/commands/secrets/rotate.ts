@@ -1,7 +1,7 @@
 import { parseDuration } from '../../../src/config/setting-readers.js';
 import { rotateTokenSecret } from '../../../src/features/projects/token-secret.js';
 import { rotateSecrets } from '../../../src/features/store-copies/rotate-secrets.js';
-import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { chooseProject, projectOption } from '../../ask/choose.js';
 import { defineCommand, flag, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
 import { countOf } from '../../view/present.js';

@@ -4,7 +4,7 @@ import {
   removeSocialProvider,
   setSocialProvider,
 } from '../../../src/features/users/social/social-provider.js';
-import { chooseProject, defineProjectCommand, projectOption } from '../../ask/choose-project.js';
+import { chooseProject, defineProjectCommand, projectOption } from '../../ask/choose.js';
 import { argument, defineCommand, flag, list, option, secret } from '../../shell/command.js';
 import { readSecret } from '../../shell/read-secret.js';
 import { findServiceAddress } from '../../shell/service-address.js';

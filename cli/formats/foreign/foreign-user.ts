@@ -2,8 +2,7 @@ import { isJsonObject } from '../../../src/features/collections/fields/field-typ
 import { findBcryptHash, type ImportedUser } from '../../../src/features/users/imports/import-users.js';
 import { storeFirebaseHash, type FirebaseScryptParameters } from '../../../src/platform/secrets/firebase-scrypt.js';
 import { readExtendedJson } from '../../../src/features/documents/bulk/extended-json.js';
-import { readParseValue } from './foreign-document.js';
-import { foreignId, findForeignTime } from './foreign-id.js';
+import { readParseValue, foreignId, findForeignTime } from './foreign-document.js';
 
 export const USER_SOURCES = ['firebase', 'pocketbase', 'supabase', 'parse'] as const;
 export type UserSource = (typeof USER_SOURCES)[number];

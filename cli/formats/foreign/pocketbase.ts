@@ -3,8 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { conflict } from '../../../src/errors.js';
 import { SYSTEM_FIELDS, type Field } from '../../../src/features/collections/fields/field.js';
 import type { Note } from '../../../src/features/documents/bulk/extended-json.js';
-import { foreignId, findForeignTime } from './foreign-id.js';
-import { withSystemFields } from './foreign-document.js';
+import { foreignId, findForeignTime, withSystemFields } from './foreign-document.js';
 
 type SqliteRow = Record<string, unknown>;
 

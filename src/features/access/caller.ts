@@ -1,8 +1,7 @@
-import { hexOf } from '../../platform/hex-of.js';
+import { hexOf, randomToken } from '../../platform/ids.js';
 import type { Tenant } from '../../fair-limiter.js';
 import type { Actor } from '../../platform/actor.js';
 import type { ApiKey, Project } from '../projects/project.js';
-import { randomToken } from '../../platform/ids.js';
 
 /** The content of an access token's `jti`: its session, and its time more finely than `iat` can say. */
 export interface TokenId {

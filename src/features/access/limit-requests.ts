@@ -1,4 +1,4 @@
-import { hexOf } from '../../platform/hex-of.js';
+import { hexOf } from '../../platform/ids.js';
 import { LRUCache } from 'lru-cache';
 import type { Context } from 'koa';
 import type { App } from '../../app.js';

@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { forbidden, unauthenticated } from '../../errors.js';
-import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
+import { isSameSecret } from '../../platform/ids.js';
 import { setCookie } from '../../http/replies/set-cookie.js';
 import { isOperatorTokenForm } from './operator.js';
 import { isOwnName, isOwnOrigin } from './own-origin.js';

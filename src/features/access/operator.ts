@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { storeOf } from '../../platform/database/store-of.js';
+import { storeOf } from '../../platform/database/database.js';
 import { randomToken, sha256Hex } from '../../platform/ids.js';
 import { cacheRegion } from '../../platform/cache.js';
 

@@ -1,10 +1,9 @@
 import { ObjectId } from 'bson';
-import { hexOf } from '../../platform/hex-of.js';
+import { hexOf } from '../../platform/ids.js';
 import type { App } from '../../app.js';
 import { CLOCKS_DIFFER_MS } from '../../platform/time/clock.js';
 import { groupBy } from '../../platform/group-by.js';
-import type { WriteTurn } from '../../platform/database/database.js';
-import { storeOf } from '../../platform/database/store-of.js';
+import { type WriteTurn, storeOf } from '../../platform/database/database.js';
 import type { TokenId } from './caller.js';
 import { cacheRegion } from '../../platform/cache.js';
 

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { AppError } from '../../errors.js';
-import { storeOf } from '../../platform/database/store-of.js';
+import { storeOf } from '../../platform/database/database.js';
 import { findOutage } from '../../platform/database/outages.js';
 import { sha256Hex } from '../../platform/ids.js';
 import { MASK, maskAddress, maskCredentials } from '../../platform/secrets/mask-address.js';

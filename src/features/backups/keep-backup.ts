@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../../app.js';
 import { inWorkFolder } from '../../platform/processes/work-folder.js';
-import { storeOf } from '../../platform/database/store-of.js';
+import { storeOf } from '../../platform/database/database.js';
 import { findMasterKey } from '../../platform/secrets/master-key.js';
 import {
   createDecryptStream,

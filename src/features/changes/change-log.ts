@@ -1,6 +1,6 @@
 import type { Document, ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { hexOf } from '../../platform/hex-of.js';
+import { hexOf } from '../../platform/ids.js';
 import type { Collection } from '../collections/collection.js';
 
 /** Where the log of a collection's changes is at a moment. */

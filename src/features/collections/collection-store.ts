@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import { hexOf } from '../../platform/hex-of.js';
+import { hexOf } from '../../platform/ids.js';
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
-import { unlessDuplicate } from '../../platform/database/database.js';
-import { storeOf } from '../../platform/database/store-of.js';
+import { unlessDuplicate, storeOf } from '../../platform/database/database.js';
 import type { Collection } from './collection.js';
 import { defaultUsersCollection, USERS } from './users-collection.js';
 import { cacheRegion } from '../../platform/cache.js';

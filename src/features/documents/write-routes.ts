@@ -1,6 +1,5 @@
-import { IDEMPOTENCY_KEY, readIdempotencyKey } from '../../http/routes/idempotency-key.js';
+import { IDEMPOTENCY_KEY, readIdempotencyKey, sentHeader } from '../../http/routes/idempotency-key.js';
 import { readTextParameter } from '../../http/routes/read-parameter.js';
-import { sentHeader } from '../../http/requests/sent-header.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
 import {
   created,

@@ -7,7 +7,7 @@ import type { LocalStore } from '../../platform/object-store/local-store.js';
 import type { S3Store } from '../../platform/object-store/s3-store.js';
 import type { Project } from '../projects/project.js';
 import { openBucket } from './bucket/project-bucket.js';
-import { storeOf } from '../../platform/database/store-of.js';
+import { storeOf } from '../../platform/database/database.js';
 import { isObjectKey } from '../../platform/object-store/object-store.js';
 import { FILES } from '../documents/store/attached-files.js';
 import { cacheRegion } from '../../platform/cache.js';

@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
-import { holding } from '../../platform/database/contains-text.js';
+import { holding } from '../../platform/database/database.js';
 import { failList } from '../documents/reply/query-errors.js';
 import type { Project } from '../projects/project.js';
 import {

@@ -1,9 +1,8 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { unavailable } from '../../errors.js';
-import type { Transaction } from '../../platform/database/database.js';
-import { hexOf } from '../../platform/hex-of.js';
-import { storeOf } from '../../platform/database/store-of.js';
+import { type Transaction, storeOf } from '../../platform/database/database.js';
+import { hexOf } from '../../platform/ids.js';
 import type { Project } from '../projects/project.js';
 import { filesOf, type FileRecord, fileStore, providerOf } from './file.js';
 

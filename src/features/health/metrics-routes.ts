@@ -4,7 +4,7 @@ import { own, route, type Access, type RouteList } from '../../http/routes/route
 import { jobStore } from '../../platform/jobs/job.js';
 import { formatMetrics, type Metrics } from '../../platform/observe/metrics.js';
 import { TEXT } from '../../platform/schema/schema.js';
-import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
+import { isSameSecret } from '../../platform/ids.js';
 
 const WAITING_STATES = ['queued', 'running', 'dead'] as const;
 

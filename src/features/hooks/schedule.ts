@@ -2,7 +2,7 @@ import { Cron } from 'croner';
 import { invalid, missing } from '../../errors.js';
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { storeOf } from '../../platform/database/store-of.js';
+import { storeOf } from '../../platform/database/database.js';
 import type { EncryptedPlace } from '../../platform/secrets/reencrypt.js';
 import type { Project } from '../projects/project.js';
 import { SCHEDULED_CALLS } from '../projects/own-code.js';

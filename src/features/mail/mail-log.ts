@@ -1,12 +1,11 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { storeOf } from '../../platform/database/store-of.js';
+import { storeOf, unlessDuplicate } from '../../platform/database/database.js';
 import { ID, object, oneOf, orNull, TEXT, arrayOf, type TypeOf } from '../../platform/schema/schema.js';
 import type { EncryptedPlace } from '../../platform/secrets/reencrypt.js';
 import { requireRoomFor } from '../quota/database-quota.js';
 import { serviceRecordBytes, sizeClass } from '../quota/service-records.js';
 import type { OutgoingMail, SendOutcome } from '../../platform/mail-provider/mail-provider.js';
-import { unlessDuplicate } from '../../platform/database/database.js';
 import { refundMailQuota, commitMailQuota } from './sending/mail-quota.js';
 import { missing } from '../../errors.js';
 import { findObjectId } from '../../platform/ids.js';

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { invalid, missing } from '../../errors.js';
-import { storeOf } from '../../platform/database/store-of.js';
+import { storeOf } from '../../platform/database/database.js';
 import { readPackageFile } from '../../package.js';
 import type { Project } from '../projects/project.js';
 import type { TemplateUsed } from './mail-log.js';

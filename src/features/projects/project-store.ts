@@ -2,7 +2,7 @@ import type { UpdateFilter } from 'mongodb';
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
-import { storeOf } from '../../platform/database/store-of.js';
+import { storeOf } from '../../platform/database/database.js';
 import { findObjectId } from '../../platform/ids.js';
 import { isLiveKey, type ApiKey, type Project } from './project.js';
 import { cacheRegion } from '../../platform/cache.js';

@@ -1,4 +1,4 @@
-import { hexOf } from '../../platform/hex-of.js';
+import { hexOf } from '../../platform/ids.js';
 import { calculateObjectSize, type Document, type ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';

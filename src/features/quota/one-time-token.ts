@@ -1,7 +1,6 @@
 import { EJSON, type ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { unlessDuplicate, type Transaction } from '../../platform/database/database.js';
-import { storeOf } from '../../platform/database/store-of.js';
+import { unlessDuplicate, type Transaction, storeOf } from '../../platform/database/database.js';
 import { randomToken, sha256Hex } from '../../platform/ids.js';
 import { isToCome } from '../../platform/time/clock.js';
 import { insertServiceRecord } from './insert-service-record.js';

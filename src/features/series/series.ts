@@ -1,8 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { App } from '../../app.js';
-import { unlessDuplicate } from '../../platform/database/database.js';
+import { unlessDuplicate, storeOf } from '../../platform/database/database.js';
 import { isRestoring } from '../../platform/database/restore-mark.js';
-import { storeOf } from '../../platform/database/store-of.js';
 import { openRing, FIGURES, type Ring, type Sample, type SeriesName } from './rings.js';
 import { storeKeptRequests } from './requests/recent-requests.js';
 import { BUCKETS, type Totals } from '../../platform/observe/metrics.js';

@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { storeOf } from '../../platform/database/store-of.js';
+import { storeOf } from '../../platform/database/database.js';
 import { isToCome } from '../../platform/time/clock.js';
 
 export const COUNTERS = 'counters';

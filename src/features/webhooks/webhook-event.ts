@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import { invalid } from '../../errors.js';
-import { storeOf } from '../../platform/database/store-of.js';
+import { storeOf } from '../../platform/database/database.js';
 
 /** The actions on a document that send events. `delete` is moving it to the trash, and removing it permanently. */
 export const ACTIONS = ['insert', 'update', 'delete', 'recover'] as const;

@@ -1,4 +1,4 @@
-import { hexOf } from '../../platform/hex-of.js';
+import { hexOf } from '../../platform/ids.js';
 import type { ObjectId } from 'bson';
 import type { Context } from 'koa';
 import type { Tenant } from '../../fair-limiter.js';

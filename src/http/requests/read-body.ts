@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Context } from 'koa';
 import { invalid, tooLarge } from '../../errors.js';
 import { JSON_TYPES } from './read-bytes.js';
+import type { Config } from '../../config/config.js';
 
 const MAX_JSON_DEPTH = 32;
 /** The most keys of one object: beyond it each look at it takes noticeable time. */
@@ -153,4 +154,15 @@ function afterToken(expected: Expected, token: string, closing: string[]): Expec
 function endOf(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : at;
+}
+
+/** What the JSON body of a route is: credentials and small forms, one document, or many things at once. */
+export type BodySize = 'small' | 'document' | 'many';
+
+const MIB = 1024 * 1024;
+
+/** The limits of a route's JSON body. */
+export function bodyLimit({ documentValues, bodyValues }: Config, size: BodySize): BodyLimit {
+  if (size === 'small') return { bytes: 16 * 1024, values: 200 };
+  return { bytes: MIB, values: size === 'many' ? bodyValues : documentValues };
 }

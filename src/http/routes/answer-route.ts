@@ -5,9 +5,8 @@ import { invalid } from '../../errors.js';
 import { compileCheck } from '../../platform/schema/check-schema.js';
 import type { Schema } from '../../platform/schema/schema.js';
 import { admission } from '../admission/admission.js';
-import { requireJsonType, requireObjectBody } from '../requests/read-body.js';
+import { requireJsonType, requireObjectBody, bodyLimit } from '../requests/read-body.js';
 import { declaredLength } from '../requests/read-bytes.js';
-import { bodyLimit } from './body-sizes.js';
 import { readFlagParameter, readTextParameter, readWholeParameter } from './read-parameter.js';
 import { replyEncoded, replyJson, type LargeReply, type StreamReply, type WrittenReply } from '../replies/reply.js';
 import {

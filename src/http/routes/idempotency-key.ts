@@ -2,7 +2,7 @@ import { invalid } from '../../errors.js';
 import { DAY_MS } from '../../platform/time/clock.js';
 import { text } from '../../platform/schema/schema.js';
 import { parameter, type RouteContext } from './route.js';
-import { sentHeader } from '../requests/sent-header.js';
+import type { Context } from 'koa';
 
 /** The time for which a key stands for its first request. */
 export const KEY_KEPT_MS = DAY_MS;
@@ -29,4 +29,13 @@ export function readIdempotencyKey(ctx: RouteContext): string | null {
     throw invalid('INVALID_IDEMPOTENCY_KEY', `An Idempotency-Key has 1 to ${MAX_CHARACTERS} visible ASCII characters`);
   }
   return key;
+}
+
+/**
+ * The value of a request's header, undefined when it was not sent. One that was sent empty is '': Koa's `ctx.get` does
+ * not tell these apart, and a client that sends a condition without a value did not mean to send none.
+ */
+export function sentHeader(ctx: Pick<Context, 'req'>, name: 'if-match' | 'idempotency-key'): string | undefined {
+  // Node joins repeated ones of these names to one text.
+  return ctx.req.headers[name] as string | undefined;
 }

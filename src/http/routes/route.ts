@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
-import type { BodySize } from './body-sizes.js';
+import type { BodySize } from '../requests/read-body.js';
 import type { LargeReply, StreamReply, WrittenReply } from '../replies/reply.js';
 import {
   arrayOf,

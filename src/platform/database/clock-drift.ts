@@ -1,6 +1,5 @@
 import { CLOCK_DOUBT_MS, type ServiceClock } from '../time/clock.js';
-import { type Database, unlessDuplicate } from './database.js';
-import { storeOf } from './store-of.js';
+import { type Database, unlessDuplicate, storeOf } from './database.js';
 import type { Logger } from '../observe/logger.js';
 
 /** The state of the clock as all processes together know it: the latest moment that any of them has seen. */

@@ -1,14 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type {
-  CollectionOptions,
-  Document,
-  IndexDescription,
-  MongoClient,
-  MongoClientOptions,
-  ReadConcernLike,
-} from 'mongodb';
+import type { CollectionOptions, IndexDescription, MongoClient, MongoClientOptions, ReadConcernLike } from 'mongodb';
 import type {
   AppModified,
   AppTurn,
@@ -39,6 +32,7 @@ import { transformAlone, transformInLine } from './mongodb-transform.js';
 import { askServer, judgeServer, type ServerJudgement } from './mongodb-server.js';
 import { findOutage } from './outages.js';
 import { SlowReads, type AskedRead } from './slow-reads.js';
+import type { Document } from 'bson';
 
 /** The part of the official driver's collection that stores use; the driver and the embedded engine both fit. */
 export type Store<T extends Document> = DataCollection<T>;
@@ -459,4 +453,14 @@ interface CollectionSize {
 /** Reads the answer to `collStats`, in which figures are absent for a collection that does not exist. */
 function readSize({ count, size }: Document): CollectionSize {
   return { documents: Number(count ?? 0), bytes: Number(size ?? 0) };
+}
+
+/** A condition for texts that hold this one, in either case of letters. No index serves it. */
+export function holding(text: string): { $regex: string; $options: 'i' } {
+  return { $regex: text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), $options: 'i' };
+}
+
+/** The way to the stored records of one kind: `sessionStore(app).findOne(…)`. */
+export function storeOf<T extends Document>(name: string): (deps: { readonly db: Database }) => Store<T> {
+  return ({ db }) => db.collection<T>(name);
 }

@@ -1,5 +1,4 @@
-import { unavailable, type AppError } from '../../errors.js';
-import { findFullDisk } from './full-disk.js';
+import { unavailable, type AppError, outOfSpace } from '../../errors.js';
 
 /**
  * The error to answer when the database itself cannot do its work just now (away, disk full, unusable file); null for
@@ -108,4 +107,19 @@ const BROKEN_SOCKET = new Set<unknown>(['EPIPE', 'ERR_STREAM_DESTROYED']);
 
 function isOutageAnswer({ name, code }: Error & { code?: unknown }): boolean {
   return BROKEN_SOCKET.has(code) || (name.startsWith('Mongo') && OUTAGE_CODES.has(code));
+}
+
+/** Codes of the system and of a MongoDB for a disk that is full, or as full as this user may make it. */
+const FULL = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG', 'NO_SPACE', 14_031]);
+
+/**
+ * The 507 NO_SPACE to answer when `error` says that a disk is full; null for any other error. Reading goes on, and
+ * nothing of what was refused is stored.
+ */
+export function findFullDisk(error: unknown): AppError | null {
+  if (!(error instanceof Error) || !FULL.has((error as { code?: unknown }).code)) return null;
+  return outOfSpace('NO_SPACE', 'The disk is full. Reads still work; try writes again later', {
+    cause: error,
+    retryAfterSeconds: 30,
+  });
 }

@@ -2,7 +2,7 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeDirectory } from '../durable-files.js';
 import type { Database } from './database.js';
-import { findFullDisk } from './full-disk.js';
+import { findFullDisk } from './outages.js';
 
 export interface ServingMark {
   /** Processes that serve the same embedded store and know nothing of this one. */

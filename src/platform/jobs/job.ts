@@ -1,5 +1,5 @@
 import type { ObjectId } from 'bson';
-import { storeOf } from '../database/store-of.js';
+import { storeOf } from '../database/database.js';
 
 /** Delays between attempts as data: one entry per retry, milliseconds. */
 export interface RetrySchedule {

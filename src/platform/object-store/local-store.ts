@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { lstat, open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../time/clock.js';
-import { findFullDisk } from '../database/full-disk.js';
+import { findFullDisk } from '../database/outages.js';
 import { makeDirectory, placeFile } from '../durable-files.js';
 import type { SecretBox } from '../secrets/secret-box.js';
 import { ReplacedFileError } from './block-sums.js';

@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { findFullDisk } from '../database/full-disk.js';
+import { findFullDisk } from '../database/outages.js';
 import { makeDirectory } from '../durable-files.js';
 import { BlockSums, type StoredBytes } from './block-sums.js';
-import { OWNER, OWNER_PATTERN } from '../processes/owner.js';
-import { isLeft } from '../processes/work-folder.js';
+import { OWNER, OWNER_PATTERN, isLeft } from '../processes/work-folder.js';
 
 export interface Spooled extends StoredBytes {
   path: string;

@@ -1,8 +1,18 @@
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { tmpdir, hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { DAY_MS } from '../time/clock.js';
-import { isRunning, OWNER, OWNER_PATTERN } from './owner.js';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+/** A directory may be shared with other machines and containers, whose processes cannot be looked up here. */
+const MACHINE = createHash('sha256').update(hostname()).digest('hex').slice(0, 8);
+
+/** The identifier of this process in names of temporary files. */
+export const OWNER = `${MACHINE}-${process.pid}-${startOf(process.pid) ?? 0}`;
+
+/** An owner in the name of a file, for patterns. */
+export const OWNER_PATTERN = '[0-9a-f]{8}-\\d+-\\d+';
 
 const FOLDER = new RegExp(`^bsvc-work-(${OWNER_PATTERN})-\\w{6}$`);
 /** What a process of another machine has not touched for so long is left behind. */
@@ -58,4 +68,34 @@ export async function isLeft(path: string, owner: string, foreignMs: number, now
   if (running !== null) return !running;
   const changedMs = (await stat(path).catch(() => null))?.mtimeMs ?? Infinity;
   return nowMs - changedMs > foreignMs;
+}
+
+/**
+ * Whether the process that made a temporary file still runs; null for one of another machine. A process id alone does
+ * not say: a container gives its processes the same ids at each start.
+ */
+function isRunning(owner: string): boolean | null {
+  if (owner === OWNER) return true;
+  const [machine, pid, start] = owner.split('-');
+  if (machine !== MACHINE) return null;
+  if (Number(pid) === process.pid) return false;
+  const found = startOf(Number(pid));
+  if (found !== null) return found === Number(start);
+  try {
+    process.kill(Number(pid), 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
+/** When a process began, in the ticks of Linux since the machine's start; null where that cannot be read. */
+function startOf(pid: number): number | null {
+  try {
+    const line = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name before it, in brackets, may hold anything.
+    return Number(line.slice(line.lastIndexOf(')') + 2).split(' ')[19]);
+  } catch {
+    return null;
+  }
 }

@@ -1,9 +1,8 @@
-import { isSameSecret } from './is-same-secret.js';
+import { isSameSecret, randomToken } from '../ids.js';
 import type { SecretBox } from './secret-box.js';
 import { createPrivateKey, createPublicKey, createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type jsonwebtoken from 'jsonwebtoken';
 import { CLOCKS_DIFFER_MS } from '../time/clock.js';
-import { randomToken } from '../ids.js';
 import { lazyRequire } from '../lazy-require.js';
 
 /** Longer ones would not fit into a request line everywhere. */

@@ -17,7 +17,7 @@ import { describe, expect, it } from 'vitest';
 import { openEngine } from '../../world/engine.js';
 import { eventually } from '../../helpers/eventually.js';
 import { runBinary, startService } from '../../helpers/run-binary.js';
-import { OWNER } from '../../../src/platform/processes/owner.js';
+import { OWNER } from '../../../src/platform/processes/work-folder.js';
 import { openCliHome } from '../../helpers/run-cli.js';
 import { use } from '../../helpers/use.js';
 

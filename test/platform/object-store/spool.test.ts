@@ -4,7 +4,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { OWNER } from '../../../src/platform/processes/owner.js';
+import { OWNER } from '../../../src/platform/processes/work-folder.js';
 import { openSpool } from '../../../src/platform/object-store/spool.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openTempDir, type TempDir } from '../../helpers/temp-dir.js';

@@ -1,5 +1,5 @@
 import type { App } from '../../../app.js';
-import { hexOf } from '../../../platform/hex-of.js';
+import { hexOf } from '../../../platform/ids.js';
 import { estimateReply } from '../../../http/admission/weights.js';
 import type { Tenant } from '../../../fair-limiter.js';
 import { ownTurn, turn } from '../../../scheduler.js';

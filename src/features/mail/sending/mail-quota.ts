@@ -1,8 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { overLimit } from '../../../errors.js';
-import { unlessDuplicate } from '../../../platform/database/database.js';
-import { storeOf } from '../../../platform/database/store-of.js';
+import { unlessDuplicate, storeOf } from '../../../platform/database/database.js';
 import { findLimit } from '../../plans/plan-limits.js';
 import type { Project } from '../../projects/project.js';
 

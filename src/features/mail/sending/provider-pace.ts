@@ -1,8 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { App } from '../../../app.js';
 import { overLimit } from '../../../errors.js';
-import { unlessDuplicate } from '../../../platform/database/database.js';
-import { storeOf } from '../../../platform/database/store-of.js';
+import { unlessDuplicate, storeOf } from '../../../platform/database/database.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import { FairLimiter } from '../../../fair-limiter.js';
 import type { Project } from '../../projects/project.js';

@@ -1,12 +1,12 @@
 import type { Context } from 'koa';
 import type { App } from '../../../app.js';
-import { hexOf } from '../../../platform/hex-of.js';
+import { hexOf } from '../../../platform/ids.js';
 import type { Observer } from '../../../http/answer-requests.js';
 import { clientNetwork } from '../../../http/requests/client-address.js';
 import { matchedRoute } from '../../../http/routes/mount-routes.js';
 import type { Caller } from '../../access/caller.js';
 import type { ActingOperator } from '../../access/require-operator.js';
-import { storeOf } from '../../../platform/database/store-of.js';
+import { storeOf } from '../../../platform/database/database.js';
 import { isRestoring } from '../../../platform/database/restore-mark.js';
 
 /** Of a process, the newest. */

@@ -4,7 +4,7 @@ import { invalid } from '../../../errors.js';
 import type { Project } from '../../projects/project.js';
 import { normaliseEmail } from '../credentials.js';
 import { presentUser } from './present-user.js';
-import { holding } from '../../../platform/database/contains-text.js';
+import { holding } from '../../../platform/database/database.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { findCollection, requireCollection } from '../../collections/collection-store.js';
 import { ROLES, rolesPlace, defaultUsersCollection, USERS } from '../../collections/users-collection.js';

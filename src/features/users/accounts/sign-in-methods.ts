@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { storeOf } from '../../../platform/database/store-of.js';
+import { storeOf } from '../../../platform/database/database.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import type { User } from '../user.js';

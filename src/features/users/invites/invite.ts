@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { missing, AppError, conflict, invalid, overLimit, forbidden } from '../../../errors.js';
-import { storeOf } from '../../../platform/database/store-of.js';
+import { storeOf, type WriteTurn } from '../../../platform/database/database.js';
 import { findObjectId, randomToken, sha256Hex } from '../../../platform/ids.js';
 import { arrayOf, MOMENT, object, TEXT } from '../../../platform/schema/schema.js';
 import type { Project } from '../../projects/project.js';
@@ -14,7 +14,6 @@ import { insertServiceRecord } from '../../quota/insert-service-record.js';
 import { countMailTo } from '../codes/mail-allowance.js';
 import { deliverToUser } from '../user-hooks.js';
 import { isEmail, normaliseEmail } from '../credentials.js';
-import type { WriteTurn } from '../../../platform/database/database.js';
 import { commitWrites, type DecidedWrite } from '../../documents/store/commit-writes.js';
 import { openInsert } from '../../documents/write/insert-document.js';
 import { openRoles } from '../accounts/user-roles.js';

@@ -3,7 +3,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid, missing } from '../../../errors.js';
 import type { EncryptedPlace } from '../../../platform/secrets/reencrypt.js';
-import { storeOf } from '../../../platform/database/store-of.js';
+import { storeOf } from '../../../platform/database/database.js';
 import { requirePublicTarget } from '../../../platform/network/require-public-target.js';
 import type { Project } from '../../projects/project.js';
 import { isRedirectTarget, isSafeWebAddress } from '../../projects/sign-in-settings.js';

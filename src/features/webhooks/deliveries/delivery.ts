@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import { missing, type AppError } from '../../../errors.js';
-import { storeOf } from '../../../platform/database/store-of.js';
+import { storeOf } from '../../../platform/database/database.js';
 import type { Action } from '../webhook-event.js';
 
 /** One try, as logged and shown. */

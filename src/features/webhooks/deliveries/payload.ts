@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { storeOf } from '../../../platform/database/store-of.js';
+import { storeOf } from '../../../platform/database/database.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
 import { deliveryId, deliveryStore, type Delivery } from './delivery.js';
 import { groupBy } from '../../../platform/group-by.js';
