@@ -6,7 +6,7 @@ import { drainJobs, sweepAttached, sweepUploads } from '../world/jobs.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { startService } from '../helpers/run-binary.js';
-import { putSigned } from '../helpers/storage-client.js';
+import { listStoredFiles, putSigned } from '../helpers/storage-client.js';
 import { expectWholeFiles } from '../helpers/stored-files.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 import { withApp } from '../helpers/with-app.js';
@@ -94,6 +94,8 @@ it('files of documents while the server is killed: none is missed, none is kept 
   const known: Known = { named: new Map(), removed: new Set() };
   for (let round = 0; round < ROUNDS; round++) {
     const server = await startService(['serve', '--port', '0'], env);
+    // What was half-written when the last one died is gone before anybody can ask for anything.
+    expect((await listStoredFiles(dir.path)).filter((path) => path.includes('incoming'))).toEqual([]);
     const clients = Promise.all(Array.from({ length: CLIENTS }, () => workUntilGone(server.ready.url, known)));
     const enough = known.removed.size + 10;
     // The sweep comes by while all this goes on.

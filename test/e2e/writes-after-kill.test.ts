@@ -8,9 +8,8 @@ import { CASCADE_REFERENCES } from '../../src/features/documents/store/referring
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { applyItem, type FeedItem } from '../helpers/feed-follower.js';
-import { findFreePort } from '../helpers/listen.js';
 import { openRandom, type Random } from '../helpers/random.js';
-import { startService, type RunningService } from '../helpers/run-binary.js';
+import { startDatabase, startService } from '../helpers/run-binary.js';
 import { openSeed } from '../helpers/seed.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 import { withApp } from '../helpers/with-app.js';
@@ -20,6 +19,8 @@ const CLIENTS = 4;
 const LATER_MS = 60 * 60 * 1000;
 const COUNTERS = 3;
 const START = 100;
+/** Documents of a bulk insert. */
+const BULK = 40;
 
 const SCHEMA = {
   counters: ['n:Number{min:0,integer}!'],
@@ -28,7 +29,7 @@ const SCHEMA = {
   cards: ['board:Ref(boards)!{onDelete:trash}', 'tag:String!'],
   rents: ['board:Ref(boards)!{onDelete:restrict}'],
   notes: ['board:Ref(boards){onDelete:unset}'],
-  items: ['tag:String!', 'size:Number!'],
+  items: ['tag:String!', 'size:Number!', 'code:String&', 'at:Number'],
 } as const;
 type Name = keyof typeof SCHEMA;
 
@@ -56,7 +57,9 @@ beforeEach(async () => {
     owner = await buildProject(app);
     const built: [string, Collection][] = [];
     for (const [name, specs] of Object.entries(SCHEMA)) {
-      built.push([name, await buildCollection(app, owner.project, { name, fields: specs.map(parseFieldSpec) })]);
+      const fields = specs.map(parseFieldSpec);
+      const indexes = name === 'items' ? ['tag', 'at'] : [];
+      built.push([name, await buildCollection(app, owner.project, { name, fields, indexes })]);
     }
     collections = Object.fromEntries(built) as Record<Name, Collection>;
   });
@@ -72,11 +75,14 @@ interface Operation {
 /** What one client sends at a time, and what it expects of it. */
 interface Act {
   key: string;
-  operations: Operation[];
-  /** The status, where it is none of success. */
-  refused?: number;
+  path: string;
+  body: object;
+  status: number;
   done: () => void;
 }
+const batch = (key: string, operations: Operation[], done: () => void, status = 200): Act => ({
+  ...{ key, path: 'batch', body: { operations }, status, done },
+});
 
 interface Reply {
   status: number;
@@ -106,6 +112,7 @@ class Client {
   readonly boards = new Map<string, { tag: string; size: number; isThere: boolean; rent: string | null }>();
   readonly counters = new Map<string, number>();
   items = 0;
+  bulks = 0;
   acts = 0;
   /** What was sent last, as long as it is not answered. */
   unanswered: Act | null = null;
@@ -123,6 +130,7 @@ class Client {
     if (this.acts === 1) return this.make(key, newId());
     // Chance alone may not meet it.
     if (this.acts === 2) return this.remove(key, ...there[0]!, true);
+    if (this.acts % 4 === 3) return this.bulk(key);
     if (drawn < 3 || there.length === 0) return this.make(key, this.random.chance(0.4) ? newId() : null);
     if (drawn < 6) return this.move(key);
     if (drawn < 7 && gone.length > 0) return this.takeBack(key, this.random.pick(gone)[0]);
@@ -135,21 +143,26 @@ class Client {
     const size = 1 + this.random.below(5);
     const many = (collection: Name, body: object): Operation[] =>
       Array.from({ length: size }, () => ({ op: 'insert', collection, body: { _id: newId(), ...body } }));
-    return {
-      key,
-      operations: [
-        { op: 'insert', collection: 'boards', body: { _id: board, tag: key, size } },
-        ...many('cards', { board, tag: key }),
-        ...many('items', { tag: key, size }),
-        { op: 'insert', collection: 'notes', body: { board } },
-        ...(rent === null ? [] : [{ op: 'insert' as const, collection: 'rents' as const, body: { _id: rent, board } }]),
-        { op: 'update', collection: 'totals', id: totals, body: { $inc: { boards: 1, items: size } } },
-      ],
-      done: () => {
-        this.boards.set(board, { tag: key, size, isThere: true, rent });
-        this.items += size;
-      },
-    };
+    const operations: Operation[] = [
+      { op: 'insert', collection: 'boards', body: { _id: board, tag: key, size } },
+      ...many('cards', { board, tag: key }),
+      ...many('items', { tag: key, size }),
+      { op: 'insert', collection: 'notes', body: { board } },
+      ...(rent === null ? [] : [{ op: 'insert' as const, collection: 'rents' as const, body: { _id: rent, board } }]),
+      { op: 'update', collection: 'totals', id: totals, body: { $inc: { boards: 1, items: size } } },
+    ];
+    return batch(key, operations, () => {
+      this.boards.set(board, { tag: key, size, isThere: true, rent });
+      this.items += size;
+    });
+  }
+
+  /** In the order of `at` the documents of a bulk insert lie far apart. */
+  bulk(key: string): Act {
+    const body = Array.from({ length: BULK }, (_, n) => ({
+      ...{ tag: key, size: BULK, code: `${key}-${n}`, at: (n * 7919) % 1000 },
+    }));
+    return { key, path: 'data/items/bulk', body, status: 201, done: () => this.bulks++ };
   }
 
   move(key: string): Act {
@@ -160,14 +173,10 @@ class Client {
       body: { $inc: { n } },
     });
     const count = (id: string, n: number): void => void this.counters.set(id, (this.counters.get(id) ?? 0) + n);
-    return {
-      key,
-      operations: [add(from, by), add(to, -by)],
-      done: () => {
-        count(from, by);
-        count(to, -by);
-      },
-    };
+    return batch(key, [add(from, by), add(to, -by)], () => {
+      count(from, by);
+      count(to, -by);
+    });
   }
 
   /** With its rent, or in vain as long as that is there. */
@@ -177,24 +186,17 @@ class Client {
       { op: 'remove', collection: 'boards', id },
       { op: 'update', collection: 'totals', id: totals, body: { $inc: { boards: -1 } } },
     ];
-    if (rent !== null && isVain) return { key, operations, refused: 409, done: () => undefined };
+    if (rent !== null && isVain) return batch(key, operations, () => undefined, 409);
     if (rent !== null) operations.unshift({ op: 'remove', collection: 'rents', id: rent });
-    return {
-      key,
-      operations,
-      done: () => Object.assign(board, { isThere: false, rent: null }),
-    };
+    return batch(key, operations, () => Object.assign(board, { isThere: false, rent: null }));
   }
 
   takeBack(key: string, id: string): Act {
-    return {
-      key,
-      operations: [
-        { op: 'recover', collection: 'boards', id },
-        { op: 'update', collection: 'totals', id: totals, body: { $inc: { boards: 1 } } },
-      ],
-      done: () => (this.boards.get(id)!.isThere = true),
-    };
+    const operations: Operation[] = [
+      { op: 'recover', collection: 'boards', id },
+      { op: 'update', collection: 'totals', id: totals, body: { $inc: { boards: 1 } } },
+    ];
+    return batch(key, operations, () => (this.boards.get(id)!.isThere = true));
   }
 
   /** Sends one act after the other, first again what was not answered; ends with the server. */
@@ -207,12 +209,12 @@ class Client {
     const isAgain = act === this.unanswered;
     if (isAgain) reached.repeated++;
     this.unanswered = act;
-    const reply = await call(url, 'POST', 'batch', { operations: act.operations }, act.key);
+    const reply = await call(url, 'POST', act.path, act.body, act.key);
     if (!reply) return false;
-    expect(act.refused ?? 200, JSON.stringify([act, reply])).toBe(reply.status);
+    expect(act.status, JSON.stringify([act, reply])).toBe(reply.status);
     this.unanswered = null;
     act.done();
-    reached[act.refused === undefined ? 'answered' : 'refused']++;
+    reached[act.status < 300 ? 'answered' : 'refused']++;
     return true;
   }
 }
@@ -235,23 +237,71 @@ async function referToAny(url: string, clients: readonly Client[], random: Rando
   if (reply.status === 400) reached.late++;
 }
 
-/** Notes what one read at a time shows of half batches. */
-async function look(url: string, seen: string[]): Promise<void> {
-  const group = { $group: { _id: null, n: { $sum: '$n' } } };
-  const sums = await call(url, 'POST', 'data/counters/aggregate', { pipeline: [group] });
-  const groups = { $group: { _id: '$tag', n: { $sum: 1 }, size: { $max: '$size' } } };
-  const tags = sums && (await call(url, 'POST', 'data/items/aggregate', { pipeline: [groups] }));
-  if (!tags) return;
-  const [sum] = sums.body.data as unknown as { n: number }[];
-  if (sum!.n !== COUNTERS * START) seen.push(`the counters: ${sum!.n}`);
-  for (const { _id, n, size } of tags.body.data as unknown as { _id: string; n: number; size: number }[]) {
-    if (n !== size) seen.push(`${_id}: ${n} of ${size}`);
+type Item = Record<string, unknown>;
+type Note = (what: string) => void;
+
+/** Notes of which batches and bulk inserts only a part is among the items. */
+function noteParts(items: readonly Item[], note: Note): void {
+  const counts = new Map<unknown, number>();
+  for (const { tag } of items) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+  for (const { tag, size } of items) {
+    if (counts.get(tag) !== size) note(`${tag as string}: ${counts.get(tag)} of ${size as number}`);
   }
+}
+
+async function read<T>(url: string, path: string, pipeline?: object[]): Promise<T | null> {
+  const reply = await call(url, pipeline ? 'POST' : 'GET', `data/${path}`, pipeline && { pipeline });
+  return reply && (reply.body.data as T);
+}
+
+/** Ways to read; each notes what it shows of halves, and is false when the server was killed under it. */
+const LOOKS: Record<string, (url: string, note: Note) => Promise<boolean>> = {
+  async sum(url, note) {
+    const sums = await read<{ n: number }[]>(url, 'counters/aggregate', [{ $group: { _id: null, n: { $sum: '$n' } } }]);
+    if (sums && sums[0]!.n !== COUNTERS * START) note(`the counters: ${sums[0]!.n}`);
+    return sums !== null;
+  },
+  async groups(url, note) {
+    const group = { $group: { _id: '$tag', n: { $sum: 1 }, size: { $max: '$size' } } };
+    const groups = await read<{ _id: string; n: number; size: number }[]>(url, 'items/aggregate', [group]);
+    for (const { _id, n, size } of groups ?? []) if (n !== size) note(`${_id}: ${n} of ${size}`);
+    return groups !== null;
+  },
+  async list(url, note) {
+    const page = await read<{ items: Item[]; total: number }>(url, 'items?at_gte=0&sort=at&limit=1000');
+    if (page && page.total % BULK !== 0) note(`a total of ${page.total}`);
+    if (page?.total === page?.items.length) noteParts(page?.items ?? [], note);
+    return page !== null;
+  },
+  async count(url, note) {
+    const found = await read<{ count: number }>(url, 'items?count=true&at_gte=0');
+    if (found && found.count % BULK !== 0) note(`a count of ${found.count}`);
+    return found !== null;
+  },
+  /** By creation: new items come before its beginning. */
+  async walk(url, note) {
+    const items: Item[] = [];
+    for (let cursor: string | null = 'start'; cursor !== null;) {
+      const path: string = `items?limit=90&cursor=${encodeURIComponent(cursor)}`;
+      const page: { items: Item[]; nextCursor: string | null } | null = await read(url, path);
+      if (!page) return false;
+      items.push(...page.items);
+      cursor = page.nextCursor;
+    }
+    noteParts(items, note);
+    return true;
+  },
+};
+
+/** Reads in one way until the server is gone. */
+async function readUntilGone(url: string, way: string, seen: string[]): Promise<void> {
+  const note = (what: string): number => seen.push(`${way}: ${what}`);
+  while (await LOOKS[way]!(url, note));
 }
 
 /** Follows the items by their changes over all kills; half a batch is never known once a page is the last. */
 function openItemsFollower(seen: string[]): (url: string) => Promise<void> {
-  const known = new Map<string, Record<string, unknown>>();
+  const known = new Map<string, Item>();
   let cursor: string | null = null;
   return async (url) => {
     for (;;) {
@@ -262,66 +312,59 @@ function openItemsFollower(seen: string[]): (url: string) => Promise<void> {
       const page = reply.body.data as unknown as { items: FeedItem[]; cursor: string; more: boolean };
       for (const item of page.items) applyItem(known, item);
       cursor = page.cursor;
-      if (page.more) continue;
-      const counts = new Map<string, number>();
-      for (const { tag } of known.values()) counts.set(tag as string, (counts.get(tag as string) ?? 0) + 1);
-      for (const { tag, size } of known.values()) {
-        if (counts.get(tag as string) !== size) seen.push(`told of ${tag as string}: ${counts.get(tag as string)}`);
-      }
+      if (!page.more) noteParts([...known.values()], (what) => seen.push(`told of ${what}`));
     }
   };
 }
 
-/** The database in a process of its own behind its wire transport, as a MongoDB is one. */
-async function startDatabase(): Promise<{ database: RunningService; env: Record<string, string> }> {
-  const port = await findFreePort();
-  const env = { ...store, BSVC_ENGINE_LISTEN: `127.0.0.1:${port}` };
-  const database = await startService(['serve', '--port', '0', '--no-worker'], env);
-  return { database, env: { ...store, MONGODB_URI: `mongodb://127.0.0.1:${port}/?directConnection=true` } };
-}
-
-describe('batches and references while servers and their workers are killed', { timeout: 240_000 }, () => {
-  it.each(['embedded', 'MongoDB'])('are whole, exact and nowhere dangling: %s', async (kind) => {
-    const isEmbedded = kind === 'embedded';
-    const seed = openSeed(`writes after kill, ${kind}`);
-    const random = openRandom(seed);
-    const { database, env } = isEmbedded ? { database: null, env: store } : await startDatabase();
-    const clients = Array.from({ length: CLIENTS }, (_, n) => new Client(`c${n}`, random.fork(`c${n}`)));
-    const reached: Reached = { answered: 0, refused: 0, repeated: 0, late: 0 };
-    const seen: string[] = [];
-    const follow = openItemsFollower(seen);
-    const rounds = Number(ROUNDS ?? (isEmbedded ? 3 : 2));
-    for (let round = 0; round < rounds; round++) {
+describe(
+  'batches, bulk inserts and references while servers and their workers are killed',
+  { timeout: 240_000 },
+  () => {
+    it.each(['embedded', 'MongoDB'])('are whole, exact and nowhere dangling: %s', async (kind) => {
+      const isEmbedded = kind === 'embedded';
+      const seed = openSeed(`writes after kill, ${kind}`);
+      const random = openRandom(seed);
+      const { database, env } = isEmbedded ? { database: null, env: store } : await startDatabase(store);
+      const clients = Array.from({ length: CLIENTS }, (_, n) => new Client(`c${n}`, random.fork(`c${n}`)));
+      const reached: Reached = { answered: 0, refused: 0, repeated: 0, late: 0 };
+      const seen: string[] = [];
+      const follow = openItemsFollower(seen);
+      const rounds = Number(ROUNDS ?? (isEmbedded ? 3 : 2));
+      for (let round = 0; round < rounds; round++) {
+        const server = await startService(['serve', '--port', '0'], env);
+        const { url } = server.ready;
+        if (round === 0) await fill(url);
+        // Before anything else: what the kill has left.
+        for (const [way, look] of Object.entries(LOOKS))
+          await look(url, (what) => seen.push(`${way} at first: ${what}`));
+        // Kills are what this is about, not what lies between them.
+        const enough = reached.answered + 12 + random.below(12);
+        const between = async (client: Client): Promise<void> => {
+          if (client.random.chance(0.2)) await referToAny(url, clients, client.random, reached);
+        };
+        const work = clients.map((client) => client.workUntilGone(url, between, reached));
+        work.push(...Object.keys(LOOKS).map((way) => readUntilGone(url, way, seen)));
+        // The log of a MongoDB's changes is filled one document after the other.
+        if (isEmbedded) work.push(follow(url));
+        const failed = Promise.all(work).then(() => undefined);
+        await Promise.race([eventually('acts are answered', () => reached.answered > enough, 60_000), failed]);
+        await server.stop('SIGKILL');
+        await failed;
+      }
       const server = await startService(['serve', '--port', '0'], env);
-      const { url } = server.ready;
-      if (round === 0) await fill(url);
-      // Kills are what this is about, not what lies between them.
-      const enough = reached.answered + 12 + random.below(12);
-      const between = async (client: Client): Promise<void> => {
-        if (client.random.chance(0.6)) return;
-        if (client.random.chance(0.5)) await look(url, seen);
-        else await referToAny(url, clients, client.random, reached);
-      };
-      const work = clients.map((client) => client.workUntilGone(url, between, reached));
-      // The log of a MongoDB's changes is filled one document after the other.
-      if (isEmbedded) work.push(follow(url));
-      const failed = Promise.all(work).then(() => undefined);
-      await Promise.race([eventually('acts are answered', () => reached.answered > enough, 60_000), failed]);
+      for (const client of clients) {
+        if (client.unanswered) await client.act(server.ready.url, client.unanswered, reached);
+      }
       await server.stop('SIGKILL');
-      await failed;
-    }
-    const server = await startService(['serve', '--port', '0'], env);
-    for (const client of clients) {
-      if (client.unanswered) await client.act(server.ready.url, client.unanswered, reached);
-    }
-    await server.stop('SIGKILL');
-    await database?.stop('SIGKILL');
-    console.log(`writes after kill, ${kind}: ${JSON.stringify(reached)}`);
-    expect(seen, `seed ${seed}`).toEqual([]);
-    expect(Math.min(reached.answered, reached.refused, reached.repeated), JSON.stringify(reached)).toBeGreaterThan(0);
-    await expectExact(clients);
-  });
-});
+      await database?.stop('SIGKILL');
+      console.log(`writes after kill, ${kind}: ${JSON.stringify(reached)}`);
+      expect(seen, `seed ${seed}`).toEqual([]);
+      expect(Math.min(reached.answered, reached.refused, reached.repeated), JSON.stringify(reached)).toBeGreaterThan(0);
+      await expectExact(clients);
+    });
+  },
+);
 
 async function fill(url: string): Promise<void> {
   await call(url, 'POST', 'data/totals', { _id: totals });
@@ -350,7 +393,9 @@ async function expectExact(clients: readonly Client[]): Promise<void> {
     expect(idsOf(storedBoards)).toEqual(boards.map(([id]) => id).sort());
     expect(idsOf(shown(storedBoards))).toEqual([...there].sort());
     const items = clients.reduce((sum, client) => sum + client.items, 0);
-    expect(await all('items')).toHaveLength(items);
+    const stored = await all('items');
+    expect(stored).toHaveLength(clients.reduce((sum, { bulks }) => sum + bulks * BULK, items));
+    noteParts(stored, (what) => expect(what).toBe('whole'));
     const [total] = await all('totals');
     expect(total).toMatchObject({ boards: there.size, items });
     for (const counter of await all('counters')) {

@@ -4,8 +4,7 @@ import { migrate } from '../world/app.js';
 import { defaultUsersCollection, documentsName, parseFieldSpec } from '../world/collections.js';
 import { signAccessToken } from '../world/users.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
-import { findFreePort } from '../helpers/listen.js';
-import { startService, type RunningService } from '../helpers/run-binary.js';
+import { startDatabase, startService, type RunningService } from '../helpers/run-binary.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 import { withApp } from '../helpers/with-app.js';
 
@@ -60,20 +59,14 @@ async function start(words: string[], env: Record<string, string>): Promise<stri
   return service.ready.url;
 }
 
-/** The database in a process of its own behind its wire transport, as a MongoDB is one. */
-async function startDatabase(): Promise<Record<string, string>> {
-  const port = await findFreePort();
-  await start(['--no-worker'], { ...store, BSVC_ENGINE_LISTEN: `127.0.0.1:${port}` });
-  return { ...store, MONGODB_URI: `mongodb://127.0.0.1:${port}/?directConnection=true` };
-}
-
 describe('writes at the same time', { timeout: 240_000 }, () => {
   it.each([
     ['by one process', 1, false],
     ['by two processes', 2, false],
     ['by two processes on a MongoDB', 2, true],
   ])('lose nothing and break no bound: %s', async (_, processes, isMongodb) => {
-    const env = isMongodb ? await startDatabase() : store;
+    const { database, env } = isMongodb ? await startDatabase(store) : { database: null, env: store };
+    if (database) running.push(database);
     const url = await start(['--processes', String(processes)], env);
     const call = async (method: string, path: string, body?: object, headers = server) => {
       const reply = await fetch(`${url}/api/data/${path}`, {

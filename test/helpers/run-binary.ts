@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Constants } from '../../src/config/config.js';
+import { findFreePort } from './listen.js';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /** Another checkout's, to see what a test finds there. */
@@ -115,6 +116,19 @@ export async function startService(
       return code;
     },
   };
+}
+
+/**
+ * The database of a store in a process of its own behind its wire transport, as a MongoDB is one, and the environment
+ * of those that use it.
+ */
+export async function startDatabase(
+  store: Record<string, string>,
+): Promise<{ database: RunningService; env: Record<string, string> }> {
+  const port = await findFreePort();
+  const env = { ...store, BSVC_ENGINE_LISTEN: `127.0.0.1:${port}` };
+  const database = await startService(['serve', '--port', '0', '--no-worker'], env);
+  return { database, env: { ...store, MONGODB_URI: `mongodb://127.0.0.1:${port}/?directConnection=true` } };
 }
 
 const running = new Set<ChildProcess>();
