@@ -1,9 +1,12 @@
+import { ObjectId } from 'bson';
 import type { Response } from 'supertest';
 import request from 'supertest';
 import { describe, expect, it } from 'vitest';
-import { type Collection, parseFieldSpec } from '../world/collections.js';
+import { type Collection, editCollection, parseFieldSpec } from '../world/collections.js';
 import { drainJobs, removeAnonymousUsersJob } from '../world/jobs.js';
 import { changeProject } from '../world/projects.js';
+import { sessionStore } from '../world/stored.js';
+import { CUTOFFS } from '../world/users.js';
 import { buildCollection, buildProject, storedDocuments } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';
@@ -126,5 +129,48 @@ describe('the documents of an account that ends', () => {
     expect(left.map(codeOf)).toEqual(['404 USER_NOT_FOUND', '200 ', '404 USER_NOT_FOUND']);
     expect((await stateOf(collections.removed)).flat()).not.toContain(first.id);
     expect((await stateOf(collections.removed)).flat()).not.toContain(last.id);
+  });
+});
+
+describe('an account whose document goes by itself', async () => {
+  const firm = await buildProject(test.app);
+  const people = openUserClient(test, firm.publishable);
+  const office = openUserClient(test, firm.secret);
+  const call = (method: 'get' | 'post' | 'delete', path: string, headers: Record<string, string>): Promise<Response> =>
+    Promise.resolve(request(test.server)[method](`/api/data/${path}`).set(headers).send({}));
+  const asOffice = { 'x-api-key': firm.secret };
+  const fields = [parseFieldSpec('userId:String')];
+  const { name: notes } = await buildCollection(test.app, firm.project, {
+    fields,
+    rls: { mode: 'private', ownerField: 'userId' },
+  });
+  const { name: teams } = await buildCollection(test.app, firm.project, { fields });
+  const specs = [`leads:Ref(${teams}){onDelete:remove}`, `in:Ref(${teams}){onDelete:trash}`];
+  await editCollection(test.app, firm.project._id, 'users', { addFields: specs.map(parseFieldSpec) });
+
+  const dissolve = async (user: SignedIn, field: string): Promise<void> => {
+    const { _id } = (await call('post', teams, asOffice)).body as { _id: string };
+    expect(codeOf(await office.send('patch', `/users/${user.id}`, { [field]: _id }))).toBe('200 ');
+    expect(codeOf(await call('delete', `${teams}/${_id}`, asOffice))).toBe('200 ');
+  };
+  const GOES: Readonly<Record<string, (user: SignedIn) => Promise<unknown>>> = {
+    'with one that it refers to': (user) => dissolve(user, 'leads'),
+    'into the trash, with one that it refers to': (user) => dissolve(user, 'in'),
+  };
+
+  it.each(Object.keys(GOES))('opens nothing from then on: %s', async (how) => {
+    const [user, other] = [signedIn(await people.signUp()), signedIn(await people.signUp())];
+    const held = (): Promise<number[]> =>
+      Promise.all([user, other].map(({ id }) => sessionStore(test.app).countDocuments({ userId: new ObjectId(id) })));
+    await GOES[how]!(user);
+    await drainJobs(test.app);
+    // Other processes hear of it within a second.
+    test.app.cache.forgetAll(CUTOFFS);
+    const asked = [user, other].map(({ token }) =>
+      call('get', notes, { 'x-api-key': firm.publishable, ...bearer(token) }),
+    );
+    expect((await Promise.all(asked)).map(codeOf)).toEqual(['401 TOKEN_INVALID', '200 ']);
+    // One in the trash can come back.
+    expect(await held()).toEqual([how.includes('trash') ? 1 : 0, 1]);
   });
 });

@@ -10,7 +10,7 @@ export { requireUser, findUser } from '../../src/features/users/user-store.js';
 export { disableUser, enableUser } from '../../src/features/users/accounts/change-user.js';
 export { setPassword } from '../../src/features/users/accounts/password.js';
 export { totpCode } from '../../src/features/users/factors/totp.js';
-export { cutOffTokens } from '../../src/features/access/token-cutoff.js';
+export { cutOffTokens, CUTOFFS } from '../../src/features/access/token-cutoff.js';
 export { countMailTo } from '../../src/features/users/codes/mail-allowance.js';
 export { MAX_USER_BYTES } from '../../src/features/users/accounts/insert-user.js';
 export { VERIFIED_TOKENS } from '../../src/features/access/read-bearer.js';

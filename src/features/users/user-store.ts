@@ -21,7 +21,7 @@ export function userStore(app: Pick<App, 'db'>, projectId: ObjectId): DocumentRe
   return app.db.collection<User>(documentsName(defaultUsersCollection(projectId)));
 }
 
-/** An account is active unless it was disabled; it is never trashed. */
+/** A trashed account is none: a reference of its own can trash it. */
 const PRESENT = { isDeleted: false } as const;
 
 export function findUserByEmail(app: Pick<App, 'db'>, projectId: ObjectId, email: string): Promise<User | null> {

@@ -73,16 +73,15 @@ async function changeMatching(
 
 /**
  * Removes the document of an id permanently, in the trash or not, and answers it as it was; null when there is none,
- * 409 DOCUMENT_REFERRED_TO. With the removal, and only with it, `together` is stored.
+ * 409 DOCUMENT_REFERRED_TO.
  */
 export async function removeDocumentRecord(
   app: App,
   collection: Collection,
   id: ObjectId,
-  { referrer = null, together = [] }: { referrer?: Referrer | null; together?: readonly WriteTurn[] } = {},
+  referrer: Referrer | null = null,
 ): Promise<StoredDocument | null> {
   const admit = (stored: StoredDocument | null): stored is StoredDocument => typeof stored?.isDeleted === 'boolean';
-  const removal = await openRemoval(app, { collection, id, referrer, admit });
-  const { before, after } = await commitWrite(app, { ...removal, follow: [...removal.follow!, ...together] });
+  const { before, after } = await commitWrite(app, await openRemoval(app, { collection, id, referrer, admit }));
   return before === after ? null : before;
 }

@@ -1,13 +1,17 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, conflict } from '../../../errors.js';
-import type { Exists } from '../../../platform/database/database.js';
+import type { Exists, WriteTurn } from '../../../platform/database/database.js';
 import { findObjectId } from '../../../platform/ids.js';
+import { jobTurn, type Enqueueable } from '../../../platform/jobs/job-queue.js';
+import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import type { Referrer } from '../../access/access-rules.js';
+import { cutoffTurn } from '../../access/token-cutoff.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { findReferences, referencesOf, type Reference } from '../../collections/references/reference.js';
+import { USERS } from '../../collections/users-collection.js';
 import { AskOutside, type DecidedWrite, lookAt } from './commit-writes.js';
 import { openRemovalOfAttached } from './attached-files.js';
 import { findListeners } from '../../webhooks/events/queue-events.js';
@@ -39,7 +43,8 @@ export async function openTrashing(app: App, write: StateWrite, trashedWith?: st
   const { requireFree, also, follow } = await openReferringTo(app, write);
   const deletedAt = new Date(app.clock.now());
   return {
-    ...{ collection, id, action: 'delete', listeners, also, follow },
+    ...{ collection, id, action: 'delete', listeners, also },
+    follow: [...follow, ...endOfTokens(app, collection, id)],
     decide(stored, exists, read) {
       if (!admit(stored, exists)) return stored;
       requireFree(exists, read);
@@ -97,13 +102,32 @@ export async function openRemoval(app: App, write: StateWrite): Promise<DecidedW
   const { requireFree, also, follow } = await openReferringTo(app, write);
   return {
     ...{ collection, id, action: 'delete', listeners, also },
-    follow: [...follow, ...(await openRemovalOfAttached(app, collection, id))],
+    follow: [...follow, ...endOfAccount(app, collection, id), ...(await openRemovalOfAttached(app, collection, id))],
     decide(stored, exists, read) {
       if (!admit(stored, exists)) return stored;
       requireFree(exists, read);
       return null;
     },
   };
+}
+
+/** The job that removes the sessions, identities and passkeys of an account that is gone. */
+export const REMOVE_WAYS_IN: Enqueueable<{ projectId: string; userId: string }> & { name: string } = {
+  name: 'users.removeWaysIn',
+};
+
+/** Where the document is a user, whatever removes it: the end of what opens the account. */
+function endOfAccount(app: App, collection: Collection, id: ObjectId): WriteTurn[] {
+  const ids = { projectId: collection.projectId.toHexString(), userId: id.toHexString() };
+  const tokens = endOfTokens(app, collection, id);
+  return tokens.length === 0 ? [] : [...tokens, jobTurn(app, REMOVE_WAYS_IN, ids)];
+}
+
+/** The end of a user's access tokens, which are good without a look at the account. */
+function endOfTokens(app: App, { name, projectId }: Collection, id: ObjectId): WriteTurn[] {
+  // Ahead, as a token may have been signed by a clock that is.
+  const before = new Date(app.clock.now() + CLOCKS_DIFFER_MS);
+  return name === USERS ? [cutoffTurn(app, projectId, id, { before })] : [];
 }
 
 /** Opens what refers to the document; for a writer who would be refused at this moment nothing is prepared. */

@@ -1,9 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import type { JobDefinition } from '../../../platform/jobs/job.js';
-import { jobTurn } from '../../../platform/jobs/job-queue.js';
-import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
-import { cutoffTurn, forgetCutoffs } from '../../access/token-cutoff.js';
+import { forgetCutoffs } from '../../access/token-cutoff.js';
 import { sessionStore, findLiveSessions } from '../sessions/session.js';
 import { userGone, userStore } from '../user-store.js';
 import { identityStore, passkeyStore, hasPasskey } from './sign-in-methods.js';
@@ -11,6 +9,7 @@ import type { Referrer } from '../../access/access-rules.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { USERS } from '../../collections/users-collection.js';
 import { removeDocumentRecord } from '../../documents/store/document-store.js';
+import { REMOVE_WAYS_IN } from '../../documents/store/state-writes.js';
 import type { Project } from '../../projects/project.js';
 import type { User } from '../user.js';
 import { AppError } from '../../../errors.js';
@@ -26,9 +25,9 @@ async function removeWaysIn(app: App, projectId: ObjectId, userId: ObjectId): Pr
   for (const store of [sessionStore, identityStore, passkeyStore]) await store(app).deleteMany({ projectId, userId });
 }
 
-/** The same after a crash: stored by the transaction that removes the account. */
+/** The same wherever an account is removed, and after a crash: stored by the transaction that removes it. */
 export const removeWaysInJob: JobDefinition<App, { projectId: string; userId: string }> = {
-  name: 'users.removeWaysIn',
+  name: REMOVE_WAYS_IN.name,
   retry: { delaysMs: [1000, 10_000, 60_000] },
   run: (app, { projectId, userId }) => removeWaysIn(app, new ObjectId(projectId), new ObjectId(userId)),
 };
@@ -44,11 +43,7 @@ export async function deleteUser(
   referrer: Referrer | null = null,
 ): Promise<void> {
   const collection = await requireCollection(app, project._id, USERS);
-  const ids = { projectId: project._id.toHexString(), userId: _id.toHexString() };
-  // Ahead, as a token may have been signed by a clock that is.
-  const before = new Date(app.clock.now() + CLOCKS_DIFFER_MS);
-  const together = [cutoffTurn(app, project._id, _id, { before }), jobTurn(app, removeWaysInJob, ids)];
-  if (!(await removeDocumentRecord(app, collection, _id, { referrer, together }))) throw userGone();
+  if (!(await removeDocumentRecord(app, collection, _id, referrer))) throw userGone();
   forgetCutoffs(app, project._id);
   await removeWaysIn(app, project._id, _id);
 }
