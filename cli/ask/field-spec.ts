@@ -127,10 +127,21 @@ class SpecReader {
     if (written === 'count') return this.readNumber(/[,}]/);
     if (written === 'bound') return type === 'Number' ? this.readNumber(/[,}]/) : this.readPart(/[,}]/);
     if (written === 'text') return this.readPart(/[,}]/);
+    if (written === 'names') return this.readNames();
     const values: (string | number)[] = [];
     do values.push(type === 'Number' ? this.readNumber(/[|,}]/) : this.readPart(/[|,}]/));
     while (this.take('|'));
     return values;
+  }
+
+  /** `[org,team]` */
+  private readNames(): string[] {
+    if (!this.take('[')) this.fail('expected names in brackets, such as [org]');
+    const names: string[] = [];
+    do names.push(this.readPart(/[,\]}]/));
+    while (this.take(','));
+    if (!this.take(']')) this.fail('expected "," or "]"');
+    return names;
   }
 
   private readPart(end: RegExp): string {
@@ -304,6 +315,7 @@ function writeConstraints(shape: FieldShape): string {
   const parts = namesOf(shape).map((name) => {
     const { written } = constraintRow(name);
     if (written === 'flag') return name;
+    if (written === 'names') return `${name}:[${shape[name] as string}]`;
     return `${name}:${[shape[name]].flat().map(writeSetting).join('|')}`;
   });
   return parts.length > 0 ? `{${parts.join(',')}}` : '';

@@ -13,6 +13,7 @@ import { signAccessToken } from '../world/users.js';
 import { buildProject, storedDocuments } from '../helpers/build-project.js';
 import { openSeed } from '../helpers/seed.js';
 import { openRandom, type Random } from '../helpers/random.js';
+import { readingPipeline } from '../helpers/reading-pipelines.js';
 import { useTestApp } from '../helpers/use.js';
 
 const CASES = Number(process.env.CASES ?? (process.env.BSVC_TEST_TRANSPORT === 'wire' ? 8 : 25));
@@ -164,7 +165,7 @@ function requestOf(random: Random, fields: Field[], ids: string[]): Parameters<S
   ])();
 }
 
-async function compareStores(seed: number): Promise<void> {
+async function compareStores(seed: number, generate = requestOf): Promise<void> {
   const random = openRandom(seed);
   const fields = generateFields(random);
   const groups = random.chance(0.4) ? ['staff'] : [];
@@ -194,7 +195,7 @@ async function compareStores(seed: number): Promise<void> {
   ] as const;
   const ids = first.map(({ _id }) => String(_id));
   for (let n = 0; n < 40; n++) {
-    const request = requestOf(random, fields, ids);
+    const request = generate(random, fields, ids);
     // What a rule names decides what is shown: then the two may differ in that.
     if (request[0] === 'patch' && ['text', 'owner'].some((name) => name in request[2]!)) continue;
     // The log of a MongoDB is written after the reply: both feeds begin when all of it is there.
@@ -216,5 +217,16 @@ describe('what a caller does not see of fields', () => {
     for (let at = 0; at < CASES; at++) await compareStores(seed + at);
     // It was named, guessed, written and left out.
     expect(Object.entries(reached).filter(([, count]) => count === 0)).toEqual([]);
+  });
+
+  it('changes no reply to a pipeline that reads it, by whatever operator and place', async () => {
+    const seed = openSeed('field-pipelines');
+    Object.assign(reached, { shown: 0, unnamed: 0 });
+    const pipelineOf: typeof requestOf = (random, fields) => {
+      const field = random.pick(fields.filter(({ name }) => HIDDEN.includes(name)));
+      return ['post', 'things/aggregate', { pipeline: readingPipeline(random, field.name) }];
+    };
+    for (let at = 0; at < CASES; at++) await compareStores(seed + at, pipelineOf);
+    expect(Math.min(reached.shown, reached.unnamed)).toBeGreaterThan(CASES);
   });
 });

@@ -22,7 +22,7 @@ const placed = await placeDocuments(test.app, tickets, [{ org: 'oak' }, { org: '
 ids.unknown = 'f'.repeat(24);
 await buildCollection(test.app, owner.project, {
   name: 'comments',
-  fields: ['org:String', 'ticket:Ref(tickets){same:org}', 'also:Array(Ref(tickets){same:org})'].map(parseFieldSpec),
+  fields: ['org:String', 'ticket:Ref(tickets){same:[org]}', 'also:Array(Ref(tickets){same:[org]})'].map(parseFieldSpec),
 });
 
 const send = openDataClient(test, serverOf(owner));
@@ -83,7 +83,7 @@ describe('a Ref with same', () => {
     const [file] = await placeDocuments(test.app, files, [{ org: 'oak' }]);
     await buildCollection(test.app, owner.project, {
       name: 'remarks',
-      fields: ['org:String', 'file:Ref(files){same:org}'].map(parseFieldSpec),
+      fields: ['org:String', 'file:Ref(files){same:[org]}'].map(parseFieldSpec),
       rules: open,
     });
     const signedUp = await request(test.server)
@@ -109,13 +109,13 @@ describe('a Ref with same', () => {
       fields: ['org:String', 'ticket:Ref(tickets){check}'].map(parseFieldSpec),
     });
     await placeDocuments(test.app, notes, [{ org: 'oak', ticket: ids.pines }]);
-    const setFields = [parseFieldSpec('ticket:Ref(tickets){same:org}')];
+    const setFields = [parseFieldSpec('ticket:Ref(tickets){same:[org]}')];
     await expect(editCollection(test.app, owner.project._id, notes.name, { setFields })).rejects.toMatchObject({
       code: 'CONSTRAINT_VIOLATIONS',
     });
   });
 
-  it.each(['ticket:Ref(tickets){same:firm}', 'ticket:Ref(tickets){same:ticket}', 'ticket:String{same:org}'])(
+  it.each(['ticket:Ref(tickets){same:[firm]}', 'ticket:Ref(tickets){same:[ticket]}', 'ticket:String{same:[org]}'])(
     'cannot be %s',
     async (spec) => {
       const input = { fields: ['org:String', spec].map(parseFieldSpec) };
@@ -126,7 +126,7 @@ describe('a Ref with same', () => {
   );
 
   it('is written as it is read', () => {
-    const field = parseFieldSpec('ticket:Ref(tickets)!{check,onDelete:trash,same:org|team}');
+    const field = parseFieldSpec('ticket:Ref(tickets)!{check,onDelete:trash,same:[org,team]}');
     expect(parseFieldSpec(presentFieldSpec(field)!)).toEqual(field);
   });
 });

@@ -39,7 +39,9 @@ describe('POST /api/data/:collection?upsert', () => {
     expect(await upsert(server, posts, 'slug', { slug: 'b', views: 1 })).toMatchObject({
       said: '400 VALIDATION_FAILED',
     });
-    expect(await countOf(posts)).toBe(1);
+    const meant = { 'if-match': '"2026-01-01T00:00:00.000Z"' };
+    const refused = await upsert(server, posts, 'slug', { slug: 'a', views: 6 }, meant);
+    expect([refused.said, await countOf(posts)]).toEqual(['400 INVALID_IF_MATCH', 1]);
   });
 
   it('finds the document by what is stored: trimmed, in lower case, without regard to case, as a date', async () => {

@@ -1,5 +1,6 @@
 import { IDEMPOTENCY_KEY, readIdempotencyKey, sentHeader } from '../../http/routes/idempotency-key.js';
 import { readTextParameter } from '../../http/routes/read-parameter.js';
+import { invalid } from '../../errors.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
 import {
   created,
@@ -121,7 +122,7 @@ export const INSERT_DOCUMENT = route('POST /api/data/:collectionName', {
   ],
   errors: {
     ...INSERT_ERRORS,
-    400: [...INSERT_ERRORS[400], 'INVALID_QUERY', 'INVALID_KEY'],
+    400: [...INSERT_ERRORS[400], 'INVALID_QUERY', 'INVALID_KEY', 'INVALID_IF_MATCH'],
     403: [...INSERT_ERRORS[403], 'OWNER_IMMUTABLE'],
     404: ['DOCUMENT_NOT_FOUND'],
     413: ['DOCUMENT_TOO_LARGE'],
@@ -131,6 +132,9 @@ export const INSERT_DOCUMENT = route('POST /api/data/:collectionName', {
     const key = readIdempotencyKey(ctx);
     const by = ctx.querystring === '' ? undefined : readTextParameter(ctx.query, 'upsert');
     if (by !== undefined) {
+      if (sentHeader(ctx, 'if-match') !== undefined) {
+        throw invalid('INVALID_IF_MATCH', 'An upsert takes no If-Match: update the document by its id');
+      }
       const upserting = insertOrUpdate(app, target, by.split(','), body, key);
       return upserting.then(({ isNew, document }) => say(withTag(ctx, document), undefined, isNew ? 201 : 200));
     }

@@ -78,7 +78,7 @@ export interface CheckTime {
 export interface ConstraintRow<S = unknown> {
   types: readonly FieldType[];
   /** How a field spec writes what it is set to; a `flag` is written by its name alone. */
-  written: 'count' | 'flag' | 'text' | 'bound' | 'list';
+  written: 'count' | 'flag' | 'text' | 'bound' | 'list' | 'names';
   /** The form of what it is set to, as JSON. */
   setting: JsonSchema;
   /** Why it cannot be set to this for a field of the type; null = it can. */
@@ -292,7 +292,7 @@ const CONSTRAINTS: Rows = {
   },
   same: {
     types: ['Ref'],
-    written: 'list',
+    written: 'names',
     setting: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: MAX_SAME },
     problem(setting) {
       if (setting.length === 0 || setting.length > MAX_SAME) return `must list 1 to ${MAX_SAME} fields`;
