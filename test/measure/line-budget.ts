@@ -3,7 +3,7 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12200,
+  cli: 12207,
   src: 1100,
   'src/client': 5620,
   'src/config': 800,
@@ -17,7 +17,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/collections': 5690,
   'src/features/console': 150,
   'src/features/declaration': 1210,
-  'src/features/documents': 10894,
+  'src/features/documents': 10919,
   'src/features/erasure': 250,
   'src/features/feed': 4020,
   'src/features/files': 2702,
@@ -50,7 +50,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'test/e2e': 6900,
   'test/engine': 11975,
   'test/features': 10780,
-  'test/helpers': 11810,
+  'test/helpers': 11942,
   'test/http': 1375,
   'test/measure': 400,
   'test/mutants': 250,
