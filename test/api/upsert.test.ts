@@ -149,6 +149,28 @@ describe('POST /api/data/:collection?upsert', () => {
     expect((await upsert(as(BOB), pages, 'slug', { slug: 'own', text: 'z' })).said).toBe('201');
   });
 
+  it('takes back what its writer has read, another’s stamp included', async () => {
+    const pages = await build(['slug:String&', 'text:String', 'by:String=user.id@fixed'], {
+      rules: { read: 'user', create: 'user', update: 'user' },
+    });
+    const { answer } = await upsert(as(ANN), pages, 'slug', { slug: 'a', text: 'x' });
+    expect(answer).toMatchObject({ by: ANN });
+    const { slug, by } = answer;
+    expect(await upsert(as(BOB), pages, 'slug', { slug, by, text: 'y' })).toMatchObject({
+      said: '200',
+      answer: { by: ANN, text: 'y' },
+    });
+    expect((await upsert(as(BOB), pages, 'slug', { slug: 'b', by: ANN })).said).toBe('403 FIELD_FIXED');
+  });
+
+  it('asks somebody unknown to sign in before it says what is wrong', async () => {
+    const pages = await build(['slug:String&', 'open:Boolean'], {
+      rules: { read: 'anyone', create: 'user', update: 'user' },
+    });
+    const anonymous = openDataClient(test, { 'x-api-key': owner.publishable });
+    expect((await upsert(anonymous, pages, 'slug', { slug: 5 })).said).toBe('401 AUTH_REQUIRED');
+  });
+
   it('is one write: forty at once lead to one document, and each of them is done', async () => {
     const counts = await build(['slug:String&', 'n:Number', 'more:String']);
     const said = await Promise.all(
@@ -214,6 +236,40 @@ describe('an upsert in a batch', () => {
     expect(results[4]).toMatchObject({ id, document: { n: 0, m: 3 } });
     expect(results[6]!.id).not.toBe(id);
     expect(results[6]!.document).toMatchObject({ slug: 'kept', n: 4 });
+  });
+
+  it('goes by the keys that earlier operations have given, taken and brought back', async () => {
+    const things = await build(['slug:String&', 'n:Number', 'title:String!']);
+    const { name: collection } = things;
+    const [moved, back, gone] = await Promise.all(
+      ['a', 'c', 'e'].map(async (slug) =>
+        String((await upsert(server, things, 'slug', { slug, n: 0, title: 'x' })).answer._id),
+      ),
+    );
+    await server('delete', `${collection}/${back}`);
+    const by = (slug: string, n: number, more: object = {}) => ({
+      ...{ op: 'upsert', collection, by: ['slug'] },
+      body: { slug, n, ...more },
+    });
+    // An update needs none.
+    const fresh = { title: 'y' };
+    const { body, status } = await batch([
+      { op: 'update', collection, id: moved, body: { slug: 'b' } },
+      by('b', 1),
+      by('a', 2, fresh),
+      { op: 'recover', collection, id: back },
+      by('c', 3),
+      { op: 'remove', collection, id: gone },
+      by('e', 4, fresh),
+      by('a', 5),
+    ]);
+    expect([status, (body as { message: string }).message]).toEqual([200, 'All operations are carried out']);
+    const { results } = (body as { data: { results: { id: string; document: { n: number } }[] } }).data;
+    const ids = results.map(({ id }) => id);
+    expect(ids.map((id) => [moved, back, gone].indexOf(id))).toEqual([0, 0, -1, 1, 1, 2, -1, -1]);
+    expect(ids[7]).toBe(ids[2]);
+    const listed = (await server('get', `${collection}?sort=slug`)).body as { data: { items: { n: number }[] } };
+    expect(listed.data.items.map(({ n }) => n)).toEqual([5, 1, 3, 4]);
   });
 
   it('is whole while others insert the same', async () => {

@@ -26,9 +26,8 @@ export function chooseWrites(
   const choose = new Chooser(random, state, writer, users);
   const kind = random.below(20);
   if (kind < 4) {
-    const writes = Array.from({ length: 1 + random.below(3) }, () => choose.write()).filter(
-      ({ op }) => op !== 'remove',
-    );
+    const some = Array.from({ length: 1 + random.below(3) }, () => choose.write()).filter(({ op }) => op !== 'remove');
+    const writes = random.chance(0.3) ? [...choose.renamed(), ...some] : some;
     if (writes.length > 0) return { writes: writes.map(({ isFresh: _, ...write }) => write), as: 'batch', more: '' };
   }
   const name = random.pick(ITEMS);
@@ -76,6 +75,7 @@ class Chooser {
     const open = all.filter((name) => MODEL[name]!.rules ?? MODEL[name]!.owner);
     const collection = random.pick(this.writer === null || random.chance(0.05) ? all : open);
     const ids = Object.keys(this.state[collection]!);
+    if (this.random.chance(0.1) && collection !== 'boards') return this.upsert(collection);
     const isNew = ids.length < 2 || random.chance(ids.length > MANY ? 0.05 : 0.35);
     if (isNew) return this.insert(collection);
     const id = random.chance(0.03) ? MISSING : random.pick(ids);
@@ -112,6 +112,39 @@ class Chooser {
     if (collection === 'owned' && random.chance(0.3)) body.owner = this.value('owner', faults);
     if (random.chance(faults)) body.zzz = 1;
     return { op: 'insert', collection, id, body };
+  }
+
+  /** Mostly by the key of a document that is there. */
+  private upsert(collection: string): ModelWrite {
+    const { random } = this;
+    const { body, id } = this.insert(collection, 0.02);
+    const by = collection === 'members' ? ['team', 'user'] : ['slug'];
+    const there = Object.values(this.state[collection]!).filter((each) => by.every((name) => each[name] !== undefined));
+    const meant = random.chance(0.6) && there.length > 0 ? random.pick(there) : null;
+    for (const name of by) body![name] = meant ? meant[name] : (body![name] ?? this.value(name, 0.02));
+    if (random.chance(0.03)) delete body![by[0]!];
+    if (random.chance(0.15)) delete body!.title;
+    return { op: 'upsert', collection, id, by, body: body! };
+  }
+
+  /** A document gets another key, or is trashed or taken back, and others by the old key and the new one. */
+  renamed(): ModelWrite[] {
+    const { random } = this;
+    const collection = random.pick(ITEMS);
+    const there = Object.values(this.state[collection]!).filter(({ slug }) => slug !== undefined);
+    if (there.length === 0) return [];
+    const { _id: id, slug, isDeleted } = random.pick(there);
+    const key = random.chance(0.3) ? random.pick(there).slug : this.value('slug', 0);
+    const first: ModelWrite = isDeleted
+      ? { op: 'recover', collection, id }
+      : random.chance(0.2)
+        ? { op: 'trash', collection, id }
+        : { op: 'update', collection, id, body: { slug: key } };
+    const upserts = Array.from({ length: 1 + random.below(3) }, () => {
+      const upsert = this.upsert(collection);
+      return { ...upsert, body: { ...upsert.body, slug: random.pick([slug, key]) } };
+    });
+    return [first, ...upserts];
   }
 
   private member(faults: number): Record<string, unknown> {
@@ -203,6 +236,8 @@ class Chooser {
         return random.pick(['open', 'closed']);
       case 'team':
         return random.pick(TEAMS);
+      case 'user':
+        return random.pick(this.users);
       case 'by':
       case 'owner':
         return random.chance(faults) ? random.pick(this.users) : own;

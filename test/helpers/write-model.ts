@@ -13,10 +13,13 @@ export interface ModelDocument extends Record<string, unknown> {
 export type ModelState = Record<string, Record<string, ModelDocument>>;
 
 export interface ModelWrite {
-  op: 'insert' | 'update' | 'trash' | 'remove' | 'recover';
+  op: 'insert' | 'update' | 'upsert' | 'trash' | 'remove' | 'recover';
   collection: string;
+  /** Of an upsert: the id of what it came to. */
   id: string;
   body?: Record<string, unknown>;
+  /** The unique fields of an upsert. */
+  by?: readonly string[];
   /** False: an If-Match that names another version. */
   isFresh?: boolean;
 }
@@ -135,22 +138,29 @@ const SYSTEM = ['_id', 'isDeleted', 'deletedAt', 'createdAt', 'updatedAt'];
 
 /**
  * What is refused without a look at what is stored; the rest is for the function, inside of the transaction.
- * `hasUniques`: false for what is refused before any unique is looked at.
+ * `hasUniques`: false for what is refused before any unique is looked at. `now`: by which an upsert is planned as an
+ * update or an insert.
  */
-export function planWrite(writer: ModelWriter, write: ModelWrite, hasUniques = true): (state: ModelState) => void {
+export function planWrite(
+  writer: ModelWriter,
+  write: ModelWrite,
+  hasUniques = true,
+  now: ModelState = {},
+): (state: ModelState) => void {
+  if (write.op === 'upsert') return planUpsert(writer, write, hasUniques, now);
   const model = MODEL[write.collection]!;
   const isProject = writer === null;
   if (!isProject) {
     if (!model.rules && !model.owner) refuse(403, 'WRITE_BLOCKED');
     const { read, create, update, delete: remove } = model.rules ?? {};
-    const asked = {
+    const asked: Partial<Record<ModelWrite['op'], (Rule | undefined)[]>> = {
       insert: [create],
       update: [read, update],
       recover: [read, update],
       trash: [read, remove],
       remove: [read, remove],
     };
-    const needsUser = model.owner || asked[write.op].some((rule) => rule !== nobody && rule !== mineOrOpen);
+    const needsUser = model.owner || asked[write.op]!.some((rule) => rule !== nobody && rule !== mineOrOpen);
     if (writer === undefined && needsUser) refuse(401, 'AUTH_REQUIRED');
   }
   const user = writer ?? undefined;
@@ -196,6 +206,37 @@ export function planWrite(writer: ModelWriter, write: ModelWrite, hasUniques = t
     else delete state[collection]![id];
     if (collection === 'boards') settle(id, state);
   };
+}
+
+/** The update of the active document with the same key, where the writer may know of it, else an insert. */
+function planUpsert(
+  writer: ModelWriter,
+  { by, ...write }: ModelWrite,
+  hasUniques: boolean,
+  state: ModelState,
+): (state: ModelState) => void {
+  const model = MODEL[write.collection]!;
+  const { body } = write;
+  const insert = () => planWrite(writer, { ...write, op: 'insert' }, hasUniques);
+  if (writer === undefined && write.collection !== 'ruled') return insert();
+  if (by!.some((name) => body![name] === undefined || body![name] === null || !model.fields[name]!.fits(body![name])))
+    violation();
+  const found = Object.values(state[write.collection]!).find(
+    (each) => !each.isDeleted && by!.every((name) => each[name] === body![name]),
+  );
+  if (!found) return insert();
+  try {
+    if (writer !== null) requireAdmitted(model, writer, 'update', found, state);
+  } catch (error) {
+    if ((error as ModelRefusal).status === 404) return insert();
+  }
+  const update = () => planWrite(writer, { ...write, op: 'update', id: found._id }, hasUniques);
+  if (writer !== undefined) return update();
+  try {
+    return update();
+  } catch {
+    return insert();
+  }
 }
 
 function planNew(

@@ -20,7 +20,7 @@ import { readIfMatch } from '../write/if-match.js';
 import { openInsert } from '../write/insert-document.js';
 import { readNewDocument } from '../write/new-document.js';
 import { openUpdate, readUpdate } from '../write/update-document.js';
-import { type OpenedUpsert, openUpsert, untilFound } from '../write/insert-or-update.js';
+import { type Earlier, type OpenedUpsert, openUpsert, untilFound } from '../write/insert-or-update.js';
 import { type WriteTarget, readWritten, requireDocumentId, requireWriteTarget } from '../write/write-target.js';
 
 /** The document of each operation as it is afterwards; null where it is in the trash. */
@@ -52,8 +52,9 @@ export async function runBatch(
   };
   const places = key === null ? [] : await placesOf(app, caller, operations);
   const request = { place: places[0]!, action: 'batch' as const, key, body: operations };
+  const left: Upserts['left'] = [];
   const { done, again } = await executeOnce(app, request, (mark) =>
-    untilFound((opened, unseen) => attempt(mark, { opened, unseen })),
+    untilFound((opened, unseen) => attempt(mark, { opened, unseen, left })),
   );
   return done ?? showAgain(app, places, again);
 }
@@ -100,18 +101,31 @@ async function planAll(
   app: App,
   caller: Caller,
   operations: readonly BatchOperation[],
-  upserts: Upserts = { opened: [], unseen: new Set() },
+  upserts: Upserts = { opened: [], unseen: new Set(), left: [] },
 ): Promise<{ places: WriteTarget[]; writes: DecidedWrite[] }> {
   const places: WriteTarget[] = [];
   const writes: DecidedWrite[] = [];
-  const inserted: [ObjectId, StoredDocument][] = [];
+  const earlier: Earlier[] = [];
+  const { left } = upserts;
   const cascade = startCascade();
   const turn = takeTurns(OURS, TOGETHER_MS);
   for (const [index, operation] of operations.entries()) {
     await turn();
     await ofOperation(index, async () => {
       const place = await targetOf(app, caller, operation.collection);
-      writes.push(await planOperation(app, place, operation, { earlier: [...writes], cascade, inserted, ...upserts }));
+      const open = { ...upserts, earlier: [...writes], cascade, before: [...earlier] };
+      const { write, document } = await planOperation(app, place, operation, open);
+      const leftBy = (): StoredDocument | null | undefined =>
+        document === undefined && left[index]?.id.equals(write.id) ? left[index].after : document;
+      earlier.push({ write, left: leftBy });
+      writes.push({
+        ...write,
+        decide(...asked) {
+          const after = write.decide(...asked);
+          left[index] = { id: write.id, after };
+          return after;
+        },
+      });
       places.push(place);
     });
   }
@@ -171,25 +185,31 @@ export interface BatchOperation {
   by?: string[];
 }
 
-/** Its upserts, and documents that these found and their writer may not read. */
+/** Its upserts, documents that these may not show, and what its operations left when they were last tried. */
 interface Upserts {
   opened: OpenedUpsert[];
   unseen: Set<string>;
+  left: { id: ObjectId; after: StoredDocument | null }[];
 }
 
 /** What the operations of a batch have led to so far. */
-interface OpenBatch extends Required<Pick<StateWrite, 'earlier' | 'cascade'>>, Upserts {
-  /** New documents, with the ids of their collections. */
-  inserted: [ObjectId, StoredDocument][];
+interface OpenBatch extends Required<Pick<StateWrite, 'earlier' | 'cascade'>>, Pick<Upserts, 'opened' | 'unseen'> {
+  before: readonly Earlier[];
+}
+
+/** A planned operation, and the document that it leaves where that is known before. */
+interface Planned {
+  write: DecidedWrite;
+  document?: StoredDocument | null;
 }
 
 /** Plans one operation: everything is checked that needs no stored document, the rest is decided in the transaction. */
-function planOperation(
+async function planOperation(
   app: App,
   place: WriteTarget,
   { op, id: idText, body, ifMatch, by }: BatchOperation,
-  { inserted, opened, unseen, ...batch }: OpenBatch,
-): DecidedWrite | Promise<DecidedWrite> {
+  { before, opened, unseen, ...batch }: OpenBatch,
+): Promise<Planned> {
   const now = app.clock.now();
   const { collection } = place;
   if ((by !== undefined) !== (op === 'upsert')) {
@@ -202,27 +222,21 @@ function planOperation(
   }
   if (op === 'insert') {
     const document = readNewDocument(collection, body ?? {}, place.writer, now);
-    inserted.push([collection._id, document]);
-    return openInsert(app, place, document);
+    return { write: await openInsert(app, place, document), document };
   }
   if (op === 'upsert') {
-    return openUpsert(app, place, { by: by!, body: body ?? {} }, { writes: batch.earlier, inserted, unseen }).then(
-      (upsert) => {
-        opened.push(upsert);
-        if (upsert.document) inserted.push([collection._id, upsert.document]);
-        return upsert.write;
-      },
-    );
+    const upsert = await openUpsert(app, place, { by: by!, body: body ?? {} }, { earlier: before, unseen });
+    opened.push(upsert);
+    return upsert;
   }
   if (idText === undefined) throw invalid('INVALID_BODY', `"${op}" needs the id of a document`);
   if (op === 'update') {
     const conditions = { expected: readIfMatch(ifMatch), takesOperators: true };
-    return openUpdate(app, place, readUpdate(place, idText, body ?? {}, now, conditions));
+    return { write: await openUpdate(app, place, readUpdate(place, idText, body ?? {}, now, conditions)) };
   }
   const id = requireDocumentId(idText);
   const expected = readIfMatch(ifMatch);
   if (body !== undefined) throw invalid('INVALID_BODY', `"${op}" takes no body`);
-  return op === 'remove'
-    ? decideRemoval(app, place, id, { expected, ...batch })
-    : decideRecovery(app, place, id, expected);
+  if (op === 'recover') return { write: await decideRecovery(app, place, id, expected) };
+  return { write: await decideRemoval(app, place, id, { expected, ...batch }), document: null };
 }

@@ -1,6 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, invalid } from '../../../errors.js';
+import type { EndWriter } from '../../access/access-rules.js';
 import { askInside } from '../../access/rules/access-sets.js';
 import type { Collection } from '../../collections/collection.js';
 import { comparedPath, comparedValue } from '../../collections/fields/nocase.js';
@@ -21,8 +22,8 @@ import { valueKey } from './operators/value-key.js';
 import { openUpdate, readUpdate } from './update-document.js';
 import { type WriteTarget, readWritten } from './write-target.js';
 
-/** A document that others store or remove at the same time is looked for again. */
-const MAX_ATTEMPTS = 5;
+/** A document that others, or the batch before it, store, change or remove is looked for again. */
+const MAX_ATTEMPTS = 20;
 
 /**
  * Updates the active document that has the body's values of the fields `by`, else inserts one (writes.md 4), under the
@@ -41,7 +42,7 @@ export async function insertOrUpdate(
   const request = { place, action: 'upsert' as const, key, body: { by, body } };
   const { done, again } = await executeOnce(app, request, (mark) =>
     untilFound(async (opened, unseen) => {
-      const upsert = await openUpsert(app, place, { by, body }, { writes: [], inserted: [], unseen });
+      const upsert = await openUpsert(app, place, { by, body }, { earlier: [], unseen });
       opened.push(upsert);
       const { write } = upsert;
       const [asked] = askHooks(app, hooked, [write], { isOne: true, idempotencyKey: key });
@@ -76,16 +77,20 @@ interface Upsert {
 
 /** What is known around an upsert: what precedes it in its batch, and documents that its writer may not read. */
 interface Around {
-  writes: readonly DecidedWrite[];
-  /** The documents that these insert, by their collections' ids. */
-  inserted: readonly (readonly [ObjectId, StoredDocument])[];
+  earlier: readonly Earlier[];
   unseen: Set<string>;
+}
+
+/** A write of the same batch, and the document that it leaves: null for none, undefined until that is known. */
+export interface Earlier {
+  write: DecidedWrite;
+  left: () => StoredDocument | null | undefined;
 }
 
 export interface OpenedUpsert {
   write: DecidedWrite;
   /** The document of an insert. */
-  document: StoredDocument | null;
+  document?: StoredDocument;
   /** Whether another document has the key by now, or none. */
   hasMoved: () => Promise<boolean>;
 }
@@ -98,30 +103,48 @@ export async function openUpsert(
   app: App,
   place: WriteTarget,
   { by, body }: Upsert,
-  { writes, inserted, unseen }: Around,
+  { earlier, unseen }: Around,
 ): Promise<OpenedUpsert> {
   const { collection, writer } = place;
   const now = app.clock.now();
   requireUnique(collection, by);
+  if (writer && !writer.userId) requireSomeWrite(writer);
   const key = readKey(place, { by, body }, now);
   const holds = (document: StoredDocument): boolean =>
     key.every(([name, value]) => valueKey(comparedValue(collection, name, document[name])) === valueKey(value));
+  const values = Object.fromEntries(key.map(([name, value]) => [comparedPath(collection, name), value]));
+  const own = earlier.filter(({ write }) => write.collection._id.equals(collection._id));
   const find = async (): Promise<ObjectId | undefined> => {
-    const values = Object.fromEntries(key.map(([name, value]) => [comparedPath(collection, name), value]));
+    const left = new Map<string, StoredDocument | null>();
+    for (const each of own) {
+      const document = each.left();
+      if (document !== undefined) left.set(String(each.write.id), document);
+    }
+    for (const [id, document] of left) {
+      if (document?.isDeleted === false && holds(document) && !unseen.has(id)) return document._id;
+    }
     const filter = { ...values, ...visibleDocuments() };
-    return (await documentStore(app, collection).findOne(filter, { projection: { _id: 1 } }))?._id;
+    const stored = (await documentStore(app, collection).findOne(filter, { projection: { _id: 1 } }))?._id;
+    return stored && !left.has(String(stored)) && !unseen.has(String(stored)) ? stored : undefined;
   };
-  const stored = await find();
-  const isFree = (id: ObjectId): boolean =>
-    unseen.has(String(id)) ||
-    writes.some((each) => each.action === 'delete' && each.id.equals(id) && each.collection._id.equals(collection._id));
-  const own = inserted.find(([at, document]) => at.equals(collection._id) && holds(document) && !isFree(document._id));
-  const id = own?.[1]._id ?? (stored && !isFree(stored) ? stored : undefined);
+  const id = await find();
   let isUnseen = false;
-  const hasMoved = async (): Promise<boolean> => isUnseen || String(await find()) !== String(stored);
+  const hasMoved = async (): Promise<boolean> => isUnseen || String(await find()) !== String(id);
   const insert = async (): Promise<OpenedUpsert> => {
-    const document = readNewDocument(collection, body, writer, now);
-    return { write: await openInsert(app, place, document), document, hasMoved };
+    try {
+      const document = readNewDocument(collection, body, writer, now);
+      return { write: await openInsert(app, place, document), document, hasMoved };
+    } catch (error) {
+      return refuse(error);
+    }
+  };
+  /** Once it is known what those before it leave, it may turn out to be something else. */
+  const refuse = (error: unknown): OpenedUpsert => {
+    if (own.every(({ left }) => left() !== undefined)) throw error;
+    const decide = (): never => {
+      throw error;
+    };
+    return { write: { collection, id: new ObjectId(), action: 'insert', listeners: null, decide }, hasMoved };
   };
   if (!id) return insert();
   let update: DecidedWrite;
@@ -129,7 +152,7 @@ export async function openUpsert(
     update = await openUpdate(app, place, readUpdate(place, id.toHexString(), body, now));
   } catch (error) {
     // What is wrong with the update must not show that there is the document.
-    if (own || (await isSeen(app, place, id))) throw error;
+    if (own.some((each) => each.write.id.equals(id)) || (await isSeen(app, place, id))) return refuse(error);
     return insert();
   }
   const write: DecidedWrite = {
@@ -145,7 +168,16 @@ export async function openUpsert(
       }
     },
   };
-  return { write, document: null, hasMoved };
+  return { write, hasMoved };
+}
+
+/** 401 for somebody unknown who may neither update nor insert. */
+function requireSomeWrite(writer: EndWriter): void {
+  try {
+    for (const name of ['read', 'update', 'updateTo'] as const) writer.requireKnown(name);
+  } catch {
+    writer.requireKnown('create');
+  }
 }
 
 /** Whether the writer may know of the document. */
@@ -166,7 +198,7 @@ async function isSeen(app: App, { collection, writer }: WriteTarget, id: ObjectI
 
 /** The values of the key as they are compared; 400 with each that is missing. */
 function readKey({ collection, writer }: WriteTarget, { by, body }: Upsert, now: number): [string, unknown][] {
-  const filled = withWriter(collection, body, writer);
+  const filled = { ...withWriter(collection, {}, writer), ...body };
   const problems = new Problems();
   const key = by.map((name): [string, unknown] => {
     const sent = Object.hasOwn(filled, name) ? filled[name] : undefined;
