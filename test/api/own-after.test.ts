@@ -2,7 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { addAfter, listAfter, listCalls, removeAfter } from '../world/hooks.js';
+import { parseFieldSpec } from '../world/collections.js';
+import { addAfter, addHook, listAfter, listCalls, removeAfter } from '../world/hooks.js';
 import { addWebhook } from '../world/projects.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { settleWebhooks } from '../helpers/build-webhook.js';
@@ -62,6 +63,29 @@ describe('a handler that hears of an event', () => {
     const told = await notes();
     expect(told.map(({ event }) => event)).toEqual(['orders.insert', 'orders.update', 'orders.delete']);
     expect(told[1]).toMatchObject({ document: { _id: id, n: 2 }, before: { n: 1 }, actor: { type: 'key' } });
+  });
+
+  it('hears of an upsert as of what it came to, once own code before it has let it pass', async () => {
+    const fields = ['slug:String&', 'n:Number', 'price:Number@hook'].map(parseFieldSpec);
+    await buildCollection(test.app, owner.project, { name: 'pages', fields });
+    const price = `({ document }) => ({ allow: document.n < 9, set: { price: document.n * 2 } })`;
+    const events = ['create', 'update'].flatMap((action) => [`pages.${action}`, `after.pages.${action}`]);
+    await handling(events.map((event) => `'${event}': ${event.startsWith('after') ? NOTE : price}`).join());
+    for (const event of events) {
+      await (event.startsWith('after') ? addAfter : addHook)(test.app, owner.project, { event, run: 'shop.mjs' });
+    }
+    for (const [n, status] of [
+      [1, 201],
+      [2, 200],
+      [9, 403],
+    ] as const) {
+      await call('post', 'pages?upsert=slug', { slug: 'a', n }).expect(status);
+      await settleWebhooks(test.app);
+    }
+    expect(await notes()).toMatchObject([
+      { event: 'pages.insert', document: { n: 1, price: 2 } },
+      { event: 'pages.update', document: { n: 2, price: 4 }, before: { n: 1, price: 2 } },
+    ]);
   });
 
   it('is called again until it returns, with the same id, and replayed as any delivery', async () => {
