@@ -43,7 +43,7 @@ import { checkStoredDocuments } from '../../src/features/documents/validation/ch
 type Shown = ReturnType<typeof presentCollection>;
 
 /** A collection for a person: one line about its rules, then its fields. */
-async function presentCollectionText(view: TextStyle, collection: Shown): Promise<string> {
+function presentCollectionText(view: TextStyle, collection: Shown): string {
   const head = `${view.paint.bold(collection.name)} (${collection.id}), ${collection.mode}, ${presentCollectionAccess(collection)}`;
   const together = collection.uniques ? `\nunique together: ${collection.uniques.map(writeUnique).join(' · ')}` : '';
   const expire = collection.expire ? `\nexpire: ${writeExpire(collection.expire)}` : '';
@@ -53,7 +53,7 @@ async function presentCollectionText(view: TextStyle, collection: Shown): Promis
   if (collection.fields.length === 0) {
     return `${head}${indexes}${rules}\nNo declared fields: any JSON object is stored.`;
   }
-  const table = await view.table(
+  const table = view.table(
     ['field', 'type', 'rules', 'default'],
     collection.fields.map((field) => [
       field.name,
@@ -146,8 +146,8 @@ const show = defineCommand({
     return {
       json: { ...shown, indexBytes, ...(suggested.length > 0 && { suggestedIndexes: suggested }) },
       quiet: shown.id,
-      text: async (view) =>
-        (await presentCollectionText(view, shown)) +
+      text: (view) =>
+        presentCollectionText(view, shown) +
         presentLogText(log) +
         presentSizes(indexBytes) +
         presentSuggestions(shown, suggested),
@@ -325,7 +325,7 @@ const add = defineCommand({
         }
         return [
           `Registered in project ${project.name}:`,
-          await presentCollectionText(view, shown),
+          presentCollectionText(view, shown),
           presentAccessText(shown),
           `Try: curl -H 'x-api-key: <${keyFor(shown.access)} key>' ${await findServiceAddress(app)}/api/data/${shown.name}`,
         ].join('\n');
@@ -423,12 +423,12 @@ const edit = defineCommand({
             `${report.violations} of ${report.checked} documents violate the new settings. Nothing was changed.`,
           ),
         }),
-        text: async (view) =>
+        text: (view) =>
           report.violations === 0
             ? report.checked === 0
               ? 'No stored document violates the new settings.'
               : `All of ${countOf(report.checked, 'document')} would fit.`
-            : `${report.violations} of ${report.checked} documents violate the new settings:\n${await view.table(
+            : `${report.violations} of ${report.checked} documents violate the new settings:\n${view.table(
                 ['id', 'why'],
                 report.examples.map(({ id, message }) => [id, message]),
                 { prose: true },

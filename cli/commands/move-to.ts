@@ -84,10 +84,10 @@ function presentUse({ inUseBy }: MoveReport): string {
   return `was open in other processes (${inUseBy.join(', ')})`;
 }
 
-async function presentPlan(view: TextStyle, report: MoveReport): Promise<string> {
+function presentPlan(view: TextStyle, report: MoveReport): string {
   const rows = report.collections.map(({ name, documents, indexes }) => [name, documents, indexes]);
   return [
-    await view.table(['collection', 'documents', 'indexes'], rows),
+    view.table(['collection', 'documents', 'indexes'], rows),
     '',
     `${countOf(report.documents, 'document')} would be copied into the database ${report.database} there. Nothing was changed (--dry-run).`,
     ...(report.inUseBy.length > 0

@@ -37,7 +37,7 @@ import { presentFieldSpec } from '../ask/field-spec.js';
 import { replaceFile, resolveOutput } from '../formats/output-file.js';
 
 /** One project as a table of its properties. */
-function presentProjectTable(view: TextStyle, project: ReturnType<typeof presentProjectDetails>): Promise<string> {
+function presentProjectTable(view: TextStyle, project: ReturnType<typeof presentProjectDetails>): string {
   const limits = Object.entries(project.limits).map(([name, value]) => `${name}=${value}`);
   const { passkeys } = project.signIn;
   const { publishableUploads, bucket } = project.storage;
@@ -126,7 +126,7 @@ const show = defineCommand({
     return {
       json: { ...project, usage },
       quiet: project.id,
-      text: async (view) => `${await presentProjectTable(view, project)}\n\n${await presentUsage(view, usage)}`,
+      text: (view) => `${presentProjectTable(view, project)}\n\n${presentUsage(view, usage)}`,
     };
   },
 });
@@ -264,9 +264,9 @@ const remove = defineNamedProjectCommand({
 });
 
 /** What a project holds beside what its plan grants. */
-async function presentUsage(view: TextStyle, usage: Usage): Promise<string> {
+function presentUsage(view: TextStyle, usage: Usage): string {
   return [
-    await view.table(
+    view.table(
       ['collection', 'documents', 'in trash', 'size', 'log of changes'],
       usage.collections.map(({ name, documents, trashed, bytes, log }) => [
         name,
@@ -282,7 +282,7 @@ async function presentUsage(view: TextStyle, usage: Usage): Promise<string> {
       `${usage.mail.used} of ${usage.mail.limit ?? 'unlimited'} mails used this month`,
       `${usage.webhooks} of ${usage.limits.webhooks ?? 'unlimited'} webhooks used`,
     ].join('\n'),
-    await view.table(
+    view.table(
       ['limit', `granted (plan ${usage.plan})`],
       Object.entries(usage.limits).map(([name, limit]) => [name, presentLimit(name, limit)]),
     ),

@@ -285,9 +285,8 @@ async function readTests(context: Context, file: string): Promise<ReturnType<typ
   }
 }
 
-async function presentOutcome(view: TextStyle, { checked, unmet, matrix }: RuleTestOutcome): Promise<string> {
-  const tables: string[] = [];
-  for (const each of matrix) tables.push(await presentMatrix(view, each));
+function presentOutcome(view: TextStyle, { checked, unmet, matrix }: RuleTestOutcome): string {
+  const tables = matrix.map((each) => presentMatrix(view, each));
   const lines = unmet.map(
     ({ number, as, does, expected, answered }) =>
       `${view.paint.red('✗')} ${number}. ${as} ${does}: expected ${expected}, but ${answered}`,
@@ -297,7 +296,7 @@ async function presentOutcome(view: TextStyle, { checked, unmet, matrix }: RuleT
 }
 
 /** A row for each document, a column for each person: r, u and d for what they may do with it. */
-async function presentMatrix(view: TextStyle, { collection, documents }: AccessMatrix): Promise<string> {
+function presentMatrix(view: TextStyle, { collection, documents }: AccessMatrix): string {
   const people = Object.keys(documents[0]?.may ?? {});
   const rows = documents.map(({ name, may }) => [
     name,

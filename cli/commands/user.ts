@@ -203,9 +203,9 @@ async function presentUser(app: App, project: Project, user: User): Promise<Resu
   return {
     json: { ...account, roles, identities, passkeys, sessions },
     quiet: account._id,
-    text: async (view) =>
+    text: (view) =>
       [
-        await view.table(
+        view.table(
           ['property', 'value'],
           [
             ['id', account._id],
@@ -222,7 +222,7 @@ async function presentUser(app: App, project: Project, user: User): Promise<Resu
         ),
         sessions.length === 0
           ? 'No active sessions.'
-          : await view.table(
+          : view.table(
               ['session', 'used', 'ends', 'IP', 'client'],
               sessions.map(({ id, usedAt, expiresAt, ip, userAgent }) => [id, usedAt, expiresAt, ip, userAgent]),
             ),
@@ -338,13 +338,13 @@ const remove = defineUserCommand({
     return {
       json: { user: id, dryRun, removed, mentioned, remains: REMAINS },
       quiet: id,
-      text: async (view) => {
+      text: (view) => {
         const rows = [
           ...removed.map(({ kind, place, count }) => [kind, place, count, dryRun ? 'would be deleted' : 'deleted']),
           ...mentioned.map(({ kind, place, count, onDelete }) => [kind, place, count, FATES[onDelete ?? 'none']]),
           ['account', name, 1, dryRun ? 'would be deleted' : 'deleted'],
         ];
-        const lines = [await view.table(['what', 'where', 'number', 'state'], rows)];
+        const lines = [view.table(['what', 'where', 'number', 'state'], rows)];
         if (!dryRun) lines.push('Their name can still be in:', ...REMAINS.map((text) => `  ${text}`));
         return lines.join('\n');
       },

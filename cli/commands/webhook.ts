@@ -42,7 +42,7 @@ export function presentState(webhook: Webhook): string {
   return webhook.failingSince ? `failing since ${webhook.failingSince.toISOString()}` : 'active';
 }
 
-async function presentDeliveries(view: TextStyle, deliveries: readonly Delivery[]): Promise<string> {
+function presentDeliveries(view: TextStyle, deliveries: readonly Delivery[]): string {
   if (deliveries.length === 0) return 'No deliveries.';
   return view.table(
     ['id', 'event', 'state', 'attempts', 'last answer', 'created', 'document'],

@@ -42,12 +42,12 @@ export async function repair(context: Context, { dryRun }: { dryRun: boolean }):
   };
 }
 
-async function presentRepair(
+function presentRepair(
   view: TextStyle,
   report: RepairReport,
   dryRun: boolean,
   named: (text: string) => string,
-): Promise<string> {
+): string {
   const { problems, collections, documents, damagedFile } = report;
   if (problems.length === 0) return 'The database is intact: there is nothing to repair.';
   const rows = collections.map(({ ns, documents, lost, uncertain, rebuilt, logBeginsAnew }) => [
@@ -65,7 +65,7 @@ async function presentRepair(
     '',
     ...(rows.length > 0
       ? [
-          await view.table(
+          view.table(
             ['collection', 'documents kept', 'lost', 'uncertain', 'indexes built anew', 'log of changes'],
             rows,
           ),

@@ -26,7 +26,7 @@ export type CellValue = string | number | boolean | Date | null | undefined;
 export interface TextStyle {
   paint: ChalkInstance;
   /** Rows below a head; drawn at a terminal, columns of plain text elsewhere. */
-  table: (head: readonly string[], rows: readonly (readonly CellValue[])[], options?: TableOptions) => Promise<string>;
+  table: (head: readonly string[], rows: readonly (readonly CellValue[])[], options?: TableOptions) => string;
   /** Text that begins at column `indent`; at a terminal it is continued there on the next lines. */
   hang: (indent: number, text: string) => string;
 }
@@ -121,7 +121,7 @@ function createView(stream: Io['stdout'], io: Io, colour: boolean): TextStyle {
   const paint = new Chalk({ level: painted ? 1 : 0 });
   return {
     paint,
-    async table(head, rows, options) {
+    table(head, rows, options) {
       if (!stream.isTTY) return presentColumns([head, ...rows.map((row) => row.map(presentCell))]);
       const cells = rows.map((row) => row.map((value) => shortenTime(presentCell(value))));
       return drawTable(head, cells, stream.columns ?? null, paint, options);

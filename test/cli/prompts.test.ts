@@ -234,9 +234,9 @@ describe.runIf(process.platform === 'linux')('at a terminal', () => {
   it('tables are drawn in colour, without it where NO_COLOR is set', async () => {
     const list = async (more: Record<string, string>): Promise<string> =>
       (await openTerminal(['project', 'list'], { ...env, ...more }).end()).raw;
-    expect(await list({})).toMatch(/\u001b\[36m.*│/);
+    expect(await list({})).toMatch(/\u001b\[36mNAME/);
     const plain = await list({ NO_COLOR: '1' });
-    expect(plain).toContain('│');
+    expect(plain).toContain('NAME');
     expect(plain).not.toContain('\u001b[3');
   });
 });

@@ -37,7 +37,7 @@ const steady = (screen: string): string =>
     .replace(/\d{4}-\d\d-\d\d( [\d:]+Z?)?/g, (moment) =>
       moment.length === 17 ? '2026-11-22 12:00Z' : '2026-11-22 12:00:00Z'.slice(0, moment.length),
     )
-    .replace(/((?:publishable|secret) +(?:│ )?)[\w-]{4}\b/g, '$1abcd');
+    .replace(/((?:publishable|secret) +)[\w-]{4}\b/g, '$1abcd');
 
 const LISTS = ['project list', 'collection list', 'key list', 'user list', 'webhook list', 'mail template list'];
 
@@ -56,51 +56,50 @@ describe.each([60, 80, 120])('a screen of %i columns', (columns) => {
 });
 
 describe('a table that does not fit', () => {
-  it('shows moments to the minute, and whole', async () => {
+  it('shows moments to the minute, and whole', () => {
     const rows = [['2026-11-22 12:00:00Z', 'ann@example.com', 'collection edit', 'a rather long change']];
-    const draw = async (columns: number) =>
-      (await drawTable(['at', 'who', 'what', 'with'], rows, columns, new Chalk({ level: 0 }))).split('\n')[1];
-    expect(await draw(80)).toBe('2026-11-22 12:00:00Z  ann@example.com  collection edit  a rather long change');
-    expect(await draw(70)).toBe('2026-11-22 12:00Z  ann@example.com  collection edit  a rather long ch…');
-    expect(await draw(60)).toBe('2026-11-22 12:00Z  ann@example…  collection…   a rather lon…');
+    const draw = (columns: number) =>
+      drawTable(['at', 'who', 'what', 'with'], rows, columns, new Chalk({ level: 0 })).split('\n')[1];
+    expect(draw(80)).toBe('2026-11-22 12:00:00Z  ann@example.com  collection edit  a rather long change');
+    expect(draw(70)).toBe('2026-11-22 12:00Z  ann@example.com  collection edit  a rather long ch…');
+    expect(draw(60)).toBe('2026-11-22 12:00Z  ann@example…  collection…   a rather lon…');
   });
 
-  it('shortens cells, keeps ids whole, leaves the last columns out and names them', async () => {
+  it('shortens cells, keeps ids whole, leaves the last columns out and names them', () => {
     const id = '6'.padEnd(24, 'a');
     const rows = [[id, 'a rather long name of something', 'enforced', '2026-11-22 12:00:00Z']];
-    const lines = (await drawTable(['id', 'name', 'mode', 'created'], rows, 60, new Chalk({ level: 0 }))).split('\n');
+    const lines = drawTable(['id', 'name', 'mode', 'created'], rows, 60, new Chalk({ level: 0 })).split('\n');
     expect(lines[1]).toBe(`${id}  a rather long name of s…  enforced`);
     expect(lines.at(-1)).toBe('Not shown: created');
   });
 });
 
-describe('a framed table', () => {
+describe('a table on a wide screen', () => {
   const word = 'rather-a-long-word,with/no.space'.repeat(2);
   const rows = [['2026-11-22 12:00:00Z', 'ann@a.rather.long.host', 'collection edit', `of=posts ${word}`]];
   const draw = (columns: number) => drawTable(['at', 'who', 'what', 'with'], rows, columns, new Chalk({ level: 0 }));
 
-  it('breaks cells between words where it has room for each of them', async () => {
-    const text = await draw(132);
+  it('continues cells below themselves, between words', () => {
+    const text = draw(132);
     expect(text.split('\n').filter((line) => line.length > 132)).toEqual([]);
     for (const cell of rows[0]!) for (const each of cell.split(' ')) expect(text).toContain(each);
   });
 
-  it('breaks words where it has not, and fits', async () => {
-    const text = await draw(102);
+  it('breaks words where it has no room for them, and fits', () => {
+    const text = draw(102);
     expect(text.split('\n').filter((line) => line.length > 102)).toEqual([]);
     expect(text).not.toContain(word);
   });
-});
 
-describe('a table wide enough for a frame, but not for its ids and moments in it', () => {
-  it('has no frame', async () => {
+  it('keeps ids whole', () => {
     const delivery = 'evt_6b047e1889a059c838fb9ccd.6b047e179d8d3ed63c51e4db';
-    const rows = [[delivery, 'products.insert', 'failed', '3', 'The connection failed.', '2026-11-22 12:00:00Z']];
+    const row = [delivery, 'products.insert', 'failed', '3', 'The connection failed.', '2026-11-22 12:00:00Z'];
     const head = ['id', 'event', 'state', 'attempts', 'last answer', 'created'];
-    const draw = async (columns: number) => (await drawTable(head, rows, columns, new Chalk({ level: 0 }))).split('\n');
-    expect((await draw(100))[1]).toBe(`${delivery}  products.in…  failed  3         The connecti…`);
-    expect((await draw(140)).join('\n')).toContain(`│ ${delivery} │`);
-    for (const columns of [100, 140]) expect((await draw(columns)).filter((line) => line.length > columns)).toEqual([]);
+    for (const columns of [100, 140]) {
+      const lines = drawTable(head, [row], columns, new Chalk({ level: 0 })).split('\n');
+      expect(lines[1]).toMatch(new RegExp(`^${delivery}  `));
+      expect(lines.filter((line) => line.length > columns)).toEqual([]);
+    }
   });
 });
 

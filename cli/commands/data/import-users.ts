@@ -66,9 +66,9 @@ export async function importForeignUsers(
     json: { dryRun, ...report, withoutPassword, undeclared: [...undeclared] },
     quiet: report.stored,
     ...(failure && { failure }),
-    text: async (view) => {
+    text: (view) => {
       const head = [dryRun ? 'would be stored' : 'stored', 'already present', 'refused'];
-      const lines = [await view.table(head, [[report.stored, report.present, report.rejectedCount]])];
+      const lines = [view.table(head, [[report.stored, report.present, report.rejectedCount]])];
       for (const { reason, count } of withoutPassword) {
         lines.push(`${count} without their password (${reason}): they set a new one by a mailed code.`);
       }

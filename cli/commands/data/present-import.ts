@@ -85,7 +85,7 @@ export function presentForeignImport(done: readonly ForeignImport[], dryRun: boo
     },
     quiet: stored,
     ...(failure && { failure }),
-    text: async (view) => {
+    text: (view) => {
       const head = [
         'collection',
         'registered',
@@ -104,7 +104,7 @@ export function presentForeignImport(done: readonly ForeignImport[], dryRun: boo
       ]);
       const changed = done.filter((each) => each.changed.length > 0);
       const noted = changed.flatMap((each) => [`Changed on the way to ${each.name}:`, ...presentNotes(each.changed)]);
-      const lines = [await view.table(head, rows), ...noted, ...presentRejects(done)];
+      const lines = [view.table(head, rows), ...noted, ...presentRejects(done)];
       if (!dryRun && done.some(({ created }) => created)) {
         lines.push('Collections registered now are readable by the secret key alone: bsvc collection rls <name>.');
       }
