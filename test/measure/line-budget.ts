@@ -3,7 +3,7 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12207,
+  cli: 12175,
   src: 1100,
   'src/client': 5620,
   'src/config': 800,
@@ -39,11 +39,11 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/http': 4048,
   'src/migrations': 300,
   'src/packaging': 250,
-  'src/platform': 8840,
+  'src/platform': 8836,
   test: 1175,
   'test/api': 37799,
   'test/bench': 3450,
-  'test/cli': 9930,
+  'test/cli': 9920,
   'test/client': 5175,
   'test/clients': 650,
   'test/console': 3150,
