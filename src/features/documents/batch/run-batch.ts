@@ -21,7 +21,7 @@ import { openInsert } from '../write/insert-document.js';
 import { readNewDocument } from '../write/new-document.js';
 import { openUpdate, readUpdate } from '../write/update-document.js';
 import { type Earlier, type OpenedUpsert, openUpsert, untilFound } from '../write/insert-or-update.js';
-import { type WriteTarget, readWritten, requireDocumentId, requireWriteTarget } from '../write/write-target.js';
+import { type WriteTarget, findReadable, requireDocumentId, requireWriteTarget } from '../write/write-target.js';
 
 /** The document of each operation as it is afterwards; null where it is in the trash. */
 export interface OperationResult {
@@ -50,13 +50,13 @@ export async function runBatch(
       document: after!.isDeleted ? null : presentWritten(after!, places[at]!.writer),
     }));
   };
-  const places = key === null ? [] : await placesOf(app, caller, operations);
-  const request = { place: places[0]!, action: 'batch' as const, key, body: operations };
+  const place = key === null ? null : await targetOf(app, caller, operations, 0);
+  const request = { place: place!, action: 'batch' as const, key, body: operations };
   const left: Upserts['left'] = [];
   const { done, again } = await executeOnce(app, request, (mark) =>
     untilFound((opened, unseen) => attempt(mark, { opened, unseen, left })),
   );
-  return done ?? showAgain(app, places, again);
+  return done ?? showAgain(app, caller, operations, again);
 }
 
 /** Ends a transaction of which nothing is to stay. */
@@ -89,14 +89,6 @@ function ofBatch(error: AppError, index: number): AppError {
 const TOO_MANY_TOGETHER =
   'Too large: what is written together may have 10000 index entries, one for each item of an indexed array';
 
-async function placesOf(app: App, caller: Caller, operations: readonly BatchOperation[]): Promise<WriteTarget[]> {
-  const places: WriteTarget[] = [];
-  for (const [index, { collection }] of operations.entries()) {
-    places.push(await ofOperation(index, () => targetOf(app, caller, collection)));
-  }
-  return places;
-}
-
 async function planAll(
   app: App,
   caller: Caller,
@@ -111,45 +103,51 @@ async function planAll(
   const turn = takeTurns(OURS, TOGETHER_MS);
   for (const [index, operation] of operations.entries()) {
     await turn();
-    await ofOperation(index, async () => {
-      const place = await targetOf(app, caller, operation.collection);
-      const open = { ...upserts, earlier: [...writes], cascade, before: [...earlier] };
-      const { write, document } = await planOperation(app, place, operation, open);
-      const leftBy = (): StoredDocument | null | undefined =>
-        document === undefined && left[index]?.id.equals(write.id) ? left[index].after : document;
-      earlier.push({ write, left: leftBy });
-      writes.push({
-        ...write,
-        decide(...asked) {
-          const after = write.decide(...asked);
-          left[index] = { id: write.id, after };
-          return after;
-        },
-      });
-      places.push(place);
+    const place = await targetOf(app, caller, operations, index);
+    const open = { ...upserts, earlier: [...writes], cascade, before: [...earlier] };
+    const { write, document } = await ofOperation(index, async () => planOperation(app, place, operation, open));
+    const leftBy = (): StoredDocument | null | undefined =>
+      document === undefined && left[index]?.id.equals(write.id) ? left[index].after : document;
+    earlier.push({ write, left: leftBy });
+    writes.push({
+      ...write,
+      decide(...asked) {
+        const after = write.decide(...asked);
+        left[index] = { id: write.id, after };
+        return after;
+      },
     });
+    places.push(place);
   }
   return { places, writes };
 }
 
-async function targetOf(app: App, caller: Caller, name: string): Promise<WriteTarget> {
-  if (name === USERS) throw forbidden('USERS_BLOCKED', 'Users are reached through /api/userAuth alone');
-  return requireWriteTarget(app, caller, name);
+function targetOf(
+  app: App,
+  caller: Caller,
+  operations: readonly BatchOperation[],
+  index: number,
+): Promise<WriteTarget> {
+  return ofOperation(index, async () => {
+    const { collection } = operations[index]!;
+    if (collection === USERS) throw forbidden('USERS_BLOCKED', 'Users are reached through /api/userAuth alone');
+    return requireWriteTarget(app, caller, collection);
+  });
 }
 
 /** What a batch that was carried out before has left, as its writer may see it now. */
 async function showAgain(
   app: App,
-  places: readonly WriteTarget[],
+  caller: Caller,
+  operations: readonly BatchOperation[],
   ids: readonly ObjectId[],
 ): Promise<OperationResult[]> {
   const results: OperationResult[] = [];
-  for (const [index, place] of places.entries()) {
-    const found = await readWritten(app, place, ids[index]!).catch((error: unknown) => {
-      if (error instanceof AppError && error.code === 'DOCUMENT_NOT_FOUND') return null;
-      throw error;
-    });
-    results.push({ id: ids[index]!.toHexString(), document: found && presentWritten(found, place.writer) });
+  for (const [index, id] of ids.entries()) {
+    const place = await targetOf(app, caller, operations, index);
+    const found = await findReadable(app, place, id);
+    const isThere = found?.isDeleted === false;
+    results.push({ id: id.toHexString(), document: isThere ? presentWritten(found, place.writer) : null });
   }
   return results;
 }

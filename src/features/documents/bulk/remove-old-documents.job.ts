@@ -9,7 +9,7 @@ import type { DecidedWrite } from '../store/commit-writes.js';
 import { trashCutoff, type StoredDocument } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
 import { startCascade } from '../store/referring-documents.js';
-import { openRemoval, openTrashing, type StateWrite } from '../store/state-writes.js';
+import { openRemoval, type StateWrite } from '../store/state-writes.js';
 import { commitEach } from './commit-each.js';
 
 /** Documents whose removal is prepared at once. */
@@ -45,8 +45,8 @@ async function expireIn(
     const moment = stored?.isDeleted === false ? stored[field] : null;
     return moment instanceof Date && moment <= cutoff;
   };
-  const open = permanent ? openRemoval : openTrashing;
-  const expired = await removeEach(app, collection, { filter, stop, open: (write) => open(app, { ...write, admit }) });
+  const open = (write: Removed): Promise<DecidedWrite> => openRemoval(app, { ...write, admit, permanent });
+  const expired = await removeEach(app, collection, { filter, stop, open });
   for (let each = 0; each < expired; each++) {
     app.metrics.event('expired_documents', permanent ? 'removed' : 'trashed');
   }
@@ -65,7 +65,8 @@ export async function purgeTrash(app: App, stop?: AbortSignal): Promise<number> 
     stored?.isDeleted === true && stored.deletedAt !== null && stored.deletedAt <= until;
   let purged = 0;
   for await (const collection of collectionStore(app).find({ state: 'active' })) {
-    const open = (write: Removed): Promise<DecidedWrite> => openRemoval(app, { ...write, admit, isUnseen: true });
+    const open = (write: Removed): Promise<DecidedWrite> =>
+      openRemoval(app, { ...write, admit, permanent: true, isUnseen: true });
     purged += await removeEach(app, collection, { filter, stop, open });
     if (stop?.aborted) break;
   }

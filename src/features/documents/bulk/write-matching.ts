@@ -12,7 +12,7 @@ import { commitWrites, type DecidedWrite } from '../store/commit-writes.js';
 import { documentStore } from '../store/document-store.js';
 import { startCascade, type Cascade } from '../store/referring-documents.js';
 import { openMatch } from '../store/service-change.js';
-import { openRemoval, openTrashing } from '../store/state-writes.js';
+import { openRemoval } from '../store/state-writes.js';
 import { askHooks } from '../write/ask-hooks.js';
 import { openUpdate, readUpdate } from '../write/update-document.js';
 import type { WriteTarget } from '../write/write-target.js';
@@ -60,11 +60,11 @@ export async function removeMatching(
   signal?: AbortSignal,
 ): Promise<number> {
   const { collection } = place;
+  const { permanent } = query;
   const admit = (stored: StoredDocument | null): stored is StoredDocument => stored !== null;
-  const prepare = query.permanent ? openRemoval : openTrashing;
   return writeMatching(app, place, query, signal, {
     bytes: 0,
-    open: (id, cascade) => prepare(app, { collection, id, admit, cascade }),
+    open: (id, cascade) => openRemoval(app, { collection, id, admit, cascade, permanent }),
   });
 }
 

@@ -6,8 +6,7 @@ import { documentsName, type Collection } from '../../collections/collection.js'
 import type { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { findListeners } from '../../webhooks/events/queue-events.js';
 import { commitWrite, type DecidedWrite } from './commit-writes.js';
-import type { StoredDocument, SystemFields } from './document.js';
-import { nextVersion } from './next-version.js';
+import { nextVersion, type StoredDocument, type SystemFields } from './document.js';
 import { openMatch, withValues } from './service-change.js';
 import { openRemoval } from './state-writes.js';
 
@@ -82,6 +81,7 @@ export async function removeDocumentRecord(
   referrer: Referrer | null = null,
 ): Promise<StoredDocument | null> {
   const admit = (stored: StoredDocument | null): stored is StoredDocument => typeof stored?.isDeleted === 'boolean';
-  const { before, after } = await commitWrite(app, await openRemoval(app, { collection, id, referrer, admit }));
+  const removal = await openRemoval(app, { collection, id, referrer, admit, permanent: true });
+  const { before, after } = await commitWrite(app, removal);
   return before === after ? null : before;
 }

@@ -1,6 +1,8 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { DAY_MS } from '../../../platform/time/clock.js';
+import { DAY_MS, versionTime } from '../../../platform/time/clock.js';
+import type { Collection } from '../../collections/collection.js';
+import { foldChanged } from '../../collections/fields/nocase.js';
 
 /** The fields that every document has beside its client's. */
 export interface SystemFields {
@@ -31,4 +33,16 @@ export function visibleDocuments(includeDeleted = false): Record<string, unknown
 /** Documents trashed until this moment can no longer be recovered (rest-api.md 3.1). */
 export function trashCutoff(app: Pick<App, 'clock' | 'config'>): Date {
   return new Date(app.clock.now() - app.config.trashDays * DAY_MS);
+}
+
+/** The changed document, a copy that is given away, as it is stored: with a later time. */
+export function nextVersion(
+  { clock }: App,
+  collection: Collection,
+  stored: StoredDocument,
+  changed: StoredDocument,
+): StoredDocument {
+  const next = changed === stored ? { ...stored } : changed;
+  next.updatedAt = versionTime(stored, clock.now());
+  return foldChanged(collection, stored, next);
 }

@@ -15,12 +15,11 @@ import { USERS } from '../../collections/users-collection.js';
 import { AskOutside, type DecidedWrite, lookAt } from './commit-writes.js';
 import { openRemovalOfAttached } from './attached-files.js';
 import { findListeners } from '../../webhooks/events/queue-events.js';
-import type { StoredDocument } from './document.js';
+import { nextVersion, type StoredDocument } from './document.js';
 import { MAX_CHECKS, tooManyReferences } from './new-references.js';
-import { nextVersion } from './next-version.js';
 import { openReferring, openReturning, startCascade, TRASHED_WITH, type Cascade } from './referring-documents.js';
 
-/** A document whose state is changed: trashed, taken back, or removed permanently. */
+/** A document whose state is changed: trashed, taken back, or removed for good. */
 export interface StateWrite {
   collection: Collection;
   id: ObjectId;
@@ -36,25 +35,30 @@ export interface StateWrite {
   isUnseen?: boolean;
 }
 
-/** Into the trash; 409 DOCUMENT_REFERRED_TO. `trashedWith`: the id of the document with which it comes back. */
-export async function openTrashing(app: App, write: StateWrite, trashedWith?: string): Promise<DecidedWrite> {
-  const { collection, id, admit } = write;
-  const listeners = await findListeners(app, collection, 'delete');
+interface Removal extends StateWrite {
+  /** For good, with its files. */
+  permanent?: boolean | undefined;
+  /** The id of the document with which it comes back from the trash. */
+  trashedWith?: string;
+}
+
+/** Into the trash, or for good; 409 DOCUMENT_REFERRED_TO. */
+export async function openRemoval(app: App, write: Removal): Promise<DecidedWrite> {
+  const { collection, id, admit, permanent, trashedWith, isUnseen = false } = write;
+  const listeners = isUnseen ? null : await findListeners(app, collection, 'delete');
   const { requireFree, also, follow } = await openReferringTo(app, write);
+  const ends = permanent
+    ? [...endOfAccount(app, collection, id), ...(await openRemovalOfAttached(app, collection, id))]
+    : endOfTokens(app, collection, id);
   const deletedAt = new Date(app.clock.now());
   return {
-    ...{ collection, id, action: 'delete', listeners, also },
-    follow: [...follow, ...endOfTokens(app, collection, id)],
+    ...{ collection, id, action: 'delete', listeners, also, follow: [...follow, ...ends] },
     decide(stored, exists, read) {
       if (!admit(stored, exists)) return stored;
       requireFree(exists, read);
-      const trashed = { ...stored, isDeleted: true, deletedAt };
-      return nextVersion(
-        app,
-        collection,
-        stored,
-        trashedWith === undefined ? trashed : withNote(trashed, TRASHED_WITH, trashedWith),
-      );
+      if (permanent) return null;
+      const trashed = withNote({ ...stored, isDeleted: true, deletedAt }, TRASHED_WITH, trashedWith);
+      return nextVersion(app, collection, stored, trashed);
     },
   };
 }
@@ -91,22 +95,6 @@ export async function openRecovery(app: App, { collection, id, admit }: StateWri
       requireReferred(stored, exists);
       const back = withNote({ ...stored, isDeleted: false, deletedAt: null }, TRASHED_WITH, undefined);
       return nextVersion(app, collection, stored, back);
-    },
-  };
-}
-
-/** For good, with its files; 409 DOCUMENT_REFERRED_TO. */
-export async function openRemoval(app: App, write: StateWrite): Promise<DecidedWrite> {
-  const { collection, id, admit, isUnseen = false } = write;
-  const listeners = isUnseen ? null : await findListeners(app, collection, 'delete');
-  const { requireFree, also, follow } = await openReferringTo(app, write);
-  return {
-    ...{ collection, id, action: 'delete', listeners, also },
-    follow: [...follow, ...endOfAccount(app, collection, id), ...(await openRemovalOfAttached(app, collection, id))],
-    decide(stored, exists, read) {
-      if (!admit(stored, exists)) return stored;
-      requireFree(exists, read);
-      return null;
     },
   };
 }
@@ -189,13 +177,13 @@ export async function openCascade(
   const admit = (stored: StoredDocument | null, exists: Exists): stored is StoredDocument =>
     stored !== null && isAsked(stored) && (isBack || isGone(exists));
   const write = { collection, id: _id, admit, ...beside };
-  const cascaded = cascadeAction({ reference, isBack });
-  if (isBack) return { ...(await openRecovery(app, write)), cascaded };
-  if (onDelete === 'remove') return { ...(await openRemoval(app, write)), cascaded };
-  return {
-    ...(await (onDelete === 'trash' ? openTrashing(app, write, text) : openClearing(app, write, reference, text))),
-    cascaded,
+  const removal = { ...write, permanent: onDelete === 'remove', trashedWith: text };
+  const open = (): Promise<DecidedWrite> => {
+    if (isBack) return openRecovery(app, write);
+    const removes = onDelete === 'remove' || onDelete === 'trash';
+    return removes ? openRemoval(app, removal) : openClearing(app, write, reference, text);
   };
+  return { ...(await open()), cascaded: cascadeAction({ reference, isBack }) };
 }
 
 /** The word for what is done to the documents that refer. */

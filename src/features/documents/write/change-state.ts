@@ -7,10 +7,10 @@ import type { Collection } from '../../collections/collection.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import { type DecidedWrite, commitWrite, lookAt } from '../store/commit-writes.js';
 import { type StoredDocument, trashCutoff } from '../store/document.js';
-import { type StateWrite, openRecovery, openRemoval, openTrashing } from '../store/state-writes.js';
+import { type StateWrite, openRecovery, openRemoval } from '../store/state-writes.js';
 import { type RuledAction, requireAdmitted, requireAdmittedAfter, presentWritten } from './admit-write.js';
 import { type ExpectedVersion, requireVersion } from './if-match.js';
-import { writeOne } from './write-one.js';
+import { writeOne } from './idempotency.js';
 import {
   type WriteTarget,
   documentNotFound,
@@ -118,8 +118,7 @@ export async function decideRemoval(
   const { collection } = place;
   const isThere = ({ isDeleted }: StoredDocument): boolean => isPermanent || !isDeleted;
   const admit = await openAdmission(place, { action: 'delete', isThere, expected });
-  const open = isPermanent ? openRemoval : openTrashing;
-  return open(app, { collection, id, admit, referrer: referrerOf(place), ...beside });
+  return openRemoval(app, { collection, id, admit, referrer: referrerOf(place), permanent: isPermanent, ...beside });
 }
 
 /**

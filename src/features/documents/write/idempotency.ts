@@ -9,6 +9,8 @@ import type { JobDefinition } from '../../../platform/jobs/job.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
 import { sizeClass, REPEATED_REQUESTS } from '../../quota/service-records.js';
 import type { Writer } from '../../access/access-rules.js';
+import { type Committed, type DecidedWrite, commitWrite } from '../store/commit-writes.js';
+import { askHooks } from './ask-hooks.js';
 import type { WriteTarget } from './write-target.js';
 
 /**
@@ -112,6 +114,23 @@ function requestId({ place: { collection, writer }, action, key }: RepeatableReq
 function ownerOfKey(writer: Writer, bodyHash: string): string {
   if (!writer) return '';
   return writer.userId ?? `anonymous ${writer.network} ${bodyHash}`;
+}
+
+/**
+ * Carries out the write of one document that `open` prepares, once per key, with the project's own code between
+ * decision and write.
+ */
+export function writeOne(
+  app: App,
+  request: RepeatableRequest,
+  open: () => DecidedWrite | Promise<DecidedWrite>,
+): Promise<Once<Committed>> {
+  const { place, action, key } = request;
+  return executeOnce(app, request, async (mark) => {
+    const write = await open();
+    const [asked] = askHooks(app, place.hooked, [write], { isOne: true, idempotencyKey: key });
+    return commitWrite(app, asked!, await mark(action === 'delete' ? [] : [write.id]));
+  });
 }
 
 /** Removes keys older than 24 hours and returns their number. */

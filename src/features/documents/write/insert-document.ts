@@ -16,7 +16,7 @@ import { openReferences } from '../store/new-references.js';
 import { ruleRefused, presentWritten, requireSettableInside } from './admit-write.js';
 import { isHookField } from './ask-hooks.js';
 import { readNewDocument } from './new-document.js';
-import { writeOne } from './write-one.js';
+import { writeOne } from './idempotency.js';
 import { type WriteTarget, findReadable, referrerOf } from './write-target.js';
 
 /**

@@ -18,7 +18,7 @@ import { applyChange, readChange } from './change.js';
 import { executeOnce } from './idempotency.js';
 import { openInsert } from './insert-document.js';
 import { readNewDocument, withWriter } from './new-document.js';
-import { valueKey } from './operators/value-key.js';
+import { valueKey } from './value-key.js';
 import { openUpdate, readUpdate } from './update-document.js';
 import { type WriteTarget, readWritten } from './write-target.js';
 

@@ -11,17 +11,16 @@ import { requireRoomFor } from '../../quota/database-quota.js';
 import { findListeners } from '../../webhooks/events/queue-events.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import type { DecidedWrite } from '../store/commit-writes.js';
-import type { StoredDocument } from '../store/document.js';
+import { nextVersion, type StoredDocument } from '../store/document.js';
 import { grownTooLarge } from '../store/explain-write-error.js';
 import { openReferences } from '../store/new-references.js';
-import { nextVersion } from '../store/next-version.js';
 import { requireAdmitted, requireAdmittedAfter, fieldProtected, presentWritten } from './admit-write.js';
 import { isHookField } from './ask-hooks.js';
 import { type DocumentChange, applyChange, readChange } from './change.js';
 import { type ExpectedVersion, requireVersion } from './if-match.js';
 import { fieldFixed } from './new-document.js';
-import { valueKey } from './operators/value-key.js';
-import { writeOne } from './write-one.js';
+import { valueKey } from './value-key.js';
+import { writeOne } from './idempotency.js';
 import { type WriteTarget, documentNotFound, readWritten, referrerOf, requireDocumentId } from './write-target.js';
 
 /**

@@ -14,7 +14,7 @@ import {
 import { Problems } from '../../documents/reply/problems.js';
 import { commitWrite, type DecidedWrite } from '../../documents/store/commit-writes.js';
 import { findListeners } from '../../webhooks/events/queue-events.js';
-import { nextVersion } from '../../documents/store/next-version.js';
+import { nextVersion } from '../../documents/store/document.js';
 import { withValues } from '../../documents/store/service-change.js';
 import type { Project } from '../../projects/project.js';
 import type { User } from '../user.js';

@@ -1,4 +1,4 @@
-import { isObjectId } from '../../../../platform/ids.js';
+import { isObjectId } from '../../../platform/ids.js';
 
 /** Equal for values that the database takes as equal: numbers of any kind, objects with the same keys in one order. */
 export function valueKey(value: unknown): string {

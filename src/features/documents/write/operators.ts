@@ -1,8 +1,8 @@
-import { tooLarge } from '../../../../errors.js';
-import type { Field } from '../../../collections/fields/field.js';
-import { isJsonObject } from '../../../collections/fields/field-type.js';
-import { Problems } from '../../reply/problems.js';
-import { ANY, storeValue, type ValueShape } from '../../store/document-shape.js';
+import { tooLarge } from '../../../errors.js';
+import type { Field } from '../../collections/fields/field.js';
+import { isJsonObject } from '../../collections/fields/field-type.js';
+import { Problems } from '../reply/problems.js';
+import { ANY, storeValue, type ValueShape } from '../store/document-shape.js';
 import { compareStored, valueKey } from './value-key.js';
 
 /** Notes a broken rule of the path that is changed; its text follows the path. */
