@@ -1,6 +1,7 @@
 import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
 import { clientNetwork } from '../../http/requests/client-address.js';
+import type { WriteTurn } from '../../platform/database/database.js';
 import { userCaller } from '../access/operator-access.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { requireCollection } from '../collections/collection-store.js';
@@ -12,7 +13,7 @@ import { emailTaken, insertUser } from './accounts/insert-user.js';
 import { readNewUser, type FieldSetter } from './accounts/new-user.js';
 import { BY_STRANGER, sendCode } from './codes/send-code.js';
 import type { SignedIn } from './sign-in/complete-sign-in.js';
-import { openSession, type Client, type Tokens } from './sessions/open-session.js';
+import { openFirstSession, type Client, type Tokens } from './sessions/open-session.js';
 import { BY_PASSWORD } from './sessions/session.js';
 import type { User } from './user.js';
 import { askSignUp } from './user-hooks.js';
@@ -25,8 +26,8 @@ interface SignUpOptions {
   needsPassword?: boolean;
   /** Of the request, about which own code is asked; absent for background work. */
   client?: Client;
-  /** Stores the user by `store`, together with what else belongs to the sign-up. */
-  storeWith?: (user: User, store: () => Promise<void>) => Promise<void>;
+  /** What the transaction of the user stores with it. */
+  together?: (user: User) => Promise<WriteTurn>;
 }
 
 /**
@@ -38,7 +39,7 @@ export async function signUp(
   project: Project,
   body: unknown,
   setter: FieldSetter,
-  { gone, network = '', needsPassword = true, client, storeWith = (_, store) => store() }: SignUpOptions = {},
+  { gone, network = '', needsPassword = true, client, together }: SignUpOptions = {},
 ): Promise<User> {
   // Everything the reply needs is there before anything is stored: an account whose reply was an error could not be
   // made again.
@@ -54,7 +55,7 @@ export async function signUp(
   }
   // What the new user refers to is what that user may read.
   const referrer = setter === 'user' ? { caller: userCaller(project, user._id.toHexString()) } : null;
-  await storeWith(user, () => insertUser(app, collection, user, referrer));
+  await insertUser(app, collection, user, referrer, together && (await together(user)));
   if (!user.emailVerified) {
     await sendCode(app, project, 'verification', user.email!, { asker: { ...BY_STRANGER, network } }).catch(
       (error: unknown) =>
@@ -77,8 +78,10 @@ export async function signUpSignedIn(
     gone: client.gone,
     network: clientNetwork(client.ip),
     client,
-    async storeWith(fresh, store) {
-      tokens = await openSession(app, project, fresh, client, BY_PASSWORD, { storeUser: store });
+    async together(fresh) {
+      const opened = await openFirstSession(app, project, fresh, client, BY_PASSWORD);
+      tokens = opened.tokens;
+      return opened.storing;
     },
   });
   return { user, tokens: tokens! };
@@ -101,6 +104,7 @@ export async function signUpAnonymous(app: App, project: Project, body: unknown,
   const { user: wanted } = readNewUser(collection, body, options, app.clock.now());
   const user = await askSignUp(app, project, collection, wanted, client);
   const referrer = { caller: userCaller(project, user._id.toHexString()) };
-  const store = (): Promise<void> => insertUser(app, collection, user, referrer);
-  return { user, tokens: await openSession(app, project, user, client, { method: 'anon' }, { storeUser: store }) };
+  const { tokens, storing } = await openFirstSession(app, project, user, client, { method: 'anon' });
+  await insertUser(app, collection, user, referrer, storing);
+  return { user, tokens };
 }

@@ -1,3 +1,4 @@
+import type { WriteTurn } from '../../../platform/database/database.js';
 import type { App } from '../../../app.js';
 import { missing } from '../../../errors.js';
 import { whenKnown } from '../../../platform/when-known.js';
@@ -103,7 +104,7 @@ export function openInserts(
 }
 
 /**
- * Stores a new document, which refers to others with the referrer's rights, or the project's. 409 DUPLICATE_VALUE when
+ * Stores a new document, which refers to others with the referrer's rights, or the project's, and `together`. 409 DUPLICATE_VALUE when
  * a unique value is taken, 400 when an index cannot hold it, or REFERENCE_MISSING, 403 QUOTA_EXCEEDED.
  */
 export async function insertDocumentRecord(
@@ -111,7 +112,8 @@ export async function insertDocumentRecord(
   collection: Collection,
   document: StoredDocument,
   referrer: Referrer | null = null,
+  together: readonly WriteTurn[] = [],
 ): Promise<void> {
   const place = { collection, writer: null, ...(referrer && { referrer }) };
-  await commitWrite(app, await openInsert(app, place, document));
+  await commitWrite(app, { ...(await openInsert(app, place, document)), follow: together });
 }

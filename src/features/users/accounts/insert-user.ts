@@ -1,3 +1,4 @@
+import type { WriteTurn } from '../../../platform/database/database.js';
 import type { App } from '../../../app.js';
 import { AppError, conflict, tooLarge } from '../../../errors.js';
 import type { Referrer } from '../../access/access-rules.js';
@@ -48,7 +49,7 @@ function userTooLarge(): Error {
 }
 
 /**
- * Stores a new user by one write; it refers to documents with the referrer's rights. 409 EMAIL_TAKEN or, for another
+ * Stores a new user by one write, `together` with it; it refers to documents with the referrer's rights. 409 EMAIL_TAKEN or, for another
  * unique field, DUPLICATE_VALUE; 413 for one that is too large, 403 QUOTA_EXCEEDED in a full project.
  */
 export async function insertUser(
@@ -56,11 +57,12 @@ export async function insertUser(
   collection: Collection,
   user: User,
   referrer: Referrer | null = null,
+  together?: WriteTurn,
 ): Promise<void> {
   requireUserSize(user);
   await prepareUserStore(app, collection.projectId);
   try {
-    await insertDocumentRecord(app, collection, user, referrer);
+    await insertDocumentRecord(app, collection, user, referrer, together && [together]);
   } catch (error) {
     throw isEmailConflict(error) ? emailTaken() : error;
   }

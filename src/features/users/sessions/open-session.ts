@@ -4,11 +4,12 @@ import { unauthenticated } from '../../../errors.js';
 import { levelOf } from '../../access/caller.js';
 import { signAccessToken } from '../../access/sign-access-token.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import type { WriteTurn } from '../../../platform/database/database.js';
 import type { Project } from '../../projects/project.js';
-import type { Uses } from '../../quota/insert-service-record.js';
-import { insertServiceRecord } from '../../quota/insert-service-record.js';
+import { requireRoomFor } from '../../quota/database-quota.js';
+import { insertServiceRecord, type Uses } from '../../quota/insert-service-record.js';
 import { formatRefreshToken, generateRefreshToken, hashRefreshToken } from './refresh-token.js';
-import { BY_PASSWORD, authenticationOf, type Authentication, sessionStore, type Session } from './session.js';
+import { BY_PASSWORD, authenticationOf, SESSIONS, type Authentication, type Session } from './session.js';
 import type { User } from '../user.js';
 import { askSignIn } from '../user-hooks.js';
 import { userStore } from '../user-store.js';
@@ -23,12 +24,6 @@ export interface Client {
   gone?: AbortSignal;
 }
 
-/** What is stored together with a session. */
-interface BesideSession {
-  uses?: Uses;
-  storeUser?: () => Promise<void>;
-}
-
 /** The tokens of a client that has proved its identity. */
 export interface Tokens {
   accessToken: string;
@@ -36,22 +31,53 @@ export interface Tokens {
 }
 
 /**
- * Starts a session for a user just read, together with the writes that use up its credentials. The account is read
- * at again after the session is stored: an operator who disables it, deletes it or changes its password in between ends
- * this session too, with 401. A user who is not stored yet is stored by `storeUser` after the session, so that there is
- * never an account whose sign-up was refused for its session.
+ * Starts a session for a user, by the transaction that uses up the credentials. An account that was disabled or deleted
+ * since it was read, or whose sessions were ended, gets none: 401.
  */
 export async function openSession(
   app: App,
   project: Project,
   user: User,
   client: Client,
-  { method, second, identity }: Authentication,
-  { uses, storeUser }: BesideSession = {},
+  authentication: Authentication,
+  uses?: Uses,
 ): Promise<Tokens> {
-  const { ip, userAgent } = client;
-  // About a sign-up own code was asked as such.
-  if (!storeUser) await askSignIn(app, project, user, client, method);
+  await askSignIn(app, project, user, client, authentication.method);
+  const { session, tokens } = newSession(app, project, user, client, authentication);
+  const { collectionName } = userStore(app, project._id);
+  await insertServiceRecord(app, 'sessions', session, (tx) => {
+    uses?.(tx);
+    const stored = tx.get<User>(collectionName, user._id);
+    const notes = stored?.[HIDDEN_FIELD];
+    if (stored?.isDeleted === false && !notes!.disabledAt && notes!.stamp === session.stamp) return;
+    throw unauthenticated('INVALID_CREDENTIALS', 'The account was changed while you signed in. Try again');
+  });
+  return tokens;
+}
+
+/**
+ * The session of a user who is not stored yet: its tokens, and the turn that stores it in the transaction of the user.
+ * About a sign-up own code was asked as such. 403 QUOTA_EXCEEDED.
+ */
+export async function openFirstSession(
+  app: App,
+  project: Project,
+  user: User,
+  client: Client,
+  authentication: Authentication,
+): Promise<{ tokens: Tokens; storing: WriteTurn }> {
+  const { session, tokens } = newSession(app, project, user, client, authentication);
+  await requireRoomFor(app, project._id, { kept: 'sessions' });
+  return { tokens, storing: { collection: SESSIONS, id: session._id, isNew: true, run: () => ({ ...session }) } };
+}
+
+function newSession(
+  app: App,
+  project: Project,
+  user: User,
+  { ip, userAgent }: Client,
+  { method, second, identity }: Authentication,
+): { session: Session; tokens: Tokens } {
   const id = randomUUID();
   const token = generateRefreshToken(app.secrets, id);
   const now = app.clock.now();
@@ -82,27 +108,7 @@ export async function openSession(
     ip,
     userAgent,
   };
-  await insertServiceRecord(app, 'sessions', session, uses);
-  try {
-    await storeUser?.();
-  } catch (error) {
-    await forgetSession(app, id);
-    throw error;
-  }
-  const unchanged = await userStore(app, project._id).findOne({
-    _id: user._id,
-    isDeleted: false,
-    [`${HIDDEN_FIELD}.disabledAt`]: null,
-    [`${HIDDEN_FIELD}.stamp`]: stamp ?? null,
-  });
-  if (unchanged) return tokens;
-  await forgetSession(app, id);
-  throw unauthenticated('INVALID_CREDENTIALS', 'The account was changed while you signed in. Try again');
-}
-
-/** Also on a full disk; its tokens were never returned. */
-async function forgetSession(app: App, _id: string): Promise<void> {
-  await app.db.useReserve(() => sessionStore(app).deleteOne({ _id }));
+  return { session, tokens };
 }
 
 /**

@@ -40,7 +40,7 @@ export async function completeSignIn(
 ): Promise<Tokens> {
   const current = await applyReset(app, project, user);
   if (levelOf([authentication.method]) === 2 || !asksForCode(app, current)) {
-    return openSession(app, project, current, client, authentication, { uses });
+    return openSession(app, project, current, client, authentication, uses);
   }
   const held: PendingAuthentication = {
     userId: current._id,
@@ -77,7 +77,7 @@ export async function completeWithFactor(
   const uses: Uses = (tx) => {
     if (!met.use(tx)) throw tokenInvalid();
   };
-  return { user, tokens: await openSession(app, project, user, client, { ...authentication, second }, { uses }) };
+  return { user, tokens: await openSession(app, project, user, client, { ...authentication, second }, uses) };
 }
 
 function tokenInvalid(): AppError {
