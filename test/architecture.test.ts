@@ -235,10 +235,10 @@ describe('the house keeps its walls', () => {
       'src/features/changes/stored-log.ts',
       // Whole collections, created and dropped.
       'src/features/collections/add-collection.ts',
-      'src/features/collections/finish-drop.job.ts',
+      'src/features/collections/drop-collection.ts',
       // The service's own notes of what is stored already, of which nobody is told.
       'src/features/collections/indexes/fold-documents.ts',
-      'src/features/users/delete-project-users.ts',
+      'src/features/users/remove-records.job.ts',
     ]);
   });
 

@@ -1,5 +1,9 @@
-import { checkMailKey, presentMailSettings, setMailSettings } from '../../src/features/mail/project-mail.js';
-import { verifyMailKey } from '../../src/features/mail/verify-mail-key.js';
+import {
+  checkMailKey,
+  presentMailSettings,
+  setMailSettings,
+  verifyMailKey,
+} from '../../src/features/mail/project-mail.js';
 import type { Project } from '../../src/features/projects/project.js';
 import { defineProjectCommand, chooseProject, projectOption } from '../ask/choose.js';
 import { type SecretSource, flag, secret, defineCommand, list, option } from '../shell/command.js';

@@ -5,7 +5,7 @@ import { hasRule, NAMED_MARKS, type Field } from '../../src/features/collections
 import { writeUnique } from '../../src/features/collections/fields/unique.js';
 import { readIndexSizes } from '../../src/features/collections/indexes/document-indexes.js';
 import { suggestedIndexes } from '../../src/features/collections/indexes/unindexed-reads.js';
-import { listCollections, presentCollection } from '../../src/features/collections/list-collections.js';
+import { listCollections, presentCollection } from '../../src/features/collections/collection-store.js';
 import { ACCESS_SENTENCES, RULE_NAMES, SERVER_ONLY } from '../../src/features/collections/rules/collection-rules.js';
 import { USERS, findExposedFields } from '../../src/features/collections/users-collection.js';
 import {

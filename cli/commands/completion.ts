@@ -2,7 +2,7 @@ import { argument, defineCommand, optionalArgument, type CommandNode, type Loade
 import type { Context } from '../shell/context.js';
 import { UsageError } from '../view/exit.js';
 import { chooseProject } from '../ask/choose.js';
-import { listCollections } from '../../src/features/collections/list-collections.js';
+import { listCollections } from '../../src/features/collections/collection-store.js';
 import { listOperators } from '../../src/features/operators/manage-operators.js';
 import { listProjects } from '../../src/features/projects/project-store.js';
 

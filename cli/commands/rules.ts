@@ -1,7 +1,6 @@
 import type { App } from '../../src/app.js';
 import type { AccessRules, Collection } from '../../src/features/collections/collection.js';
-import { requireStoredCollection } from '../../src/features/collections/collection-store.js';
-import { listCollections } from '../../src/features/collections/list-collections.js';
+import { requireStoredCollection, listCollections } from '../../src/features/collections/collection-store.js';
 import { completeRules } from '../../src/features/collections/rules/check-rules.js';
 import {
   findUnindexed,

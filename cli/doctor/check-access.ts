@@ -3,7 +3,7 @@ import { listExposed, type Exposed } from '../../src/features/management/list-ex
 import { listProjects } from '../../src/features/projects/project-store.js';
 import { countOf } from '../view/present.js';
 import { passed, type CheckResult, failed } from './check.js';
-import { listCollections } from '../../src/features/collections/list-collections.js';
+import { listCollections } from '../../src/features/collections/collection-store.js';
 import { namedSets, rulesOf } from '../../src/features/collections/rules/collection-rules.js';
 import { reviewRules } from '../../src/features/collections/rules/review-rules.js';
 import { documentPaths } from '../../src/features/collections/rules/rule.js';

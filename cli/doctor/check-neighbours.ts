@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Config } from '../../src/config/config.js';
 import { AppError } from '../../src/errors.js';
-import { verifyMailKey } from '../../src/features/mail/verify-mail-key.js';
+import { verifyMailKey } from '../../src/features/mail/project-mail.js';
 import { orTimeout } from '../../src/platform/time/with-timeout.js';
 import { failed, passed, unreachable, type CheckResult } from './check.js';
 

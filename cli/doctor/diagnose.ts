@@ -2,7 +2,7 @@ import { access, constants, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { App } from '../../src/app.js';
 import type { Config } from '../../src/config/config.js';
-import { listCollections } from '../../src/features/collections/list-collections.js';
+import { listCollections } from '../../src/features/collections/collection-store.js';
 import {
   applyIndexes,
   documentIndexes,

@@ -5,7 +5,7 @@ import { SERVICE_RECORDS } from '../../src/features/backups/keep-backup.js';
 import { UNCONFIRMED_MS } from '../../src/features/files/file.js';
 import { MOST_SEEN, KEPT_DAYS, MOST_KEPT } from '../../src/features/series/requests/recent-requests.js';
 import { KEPT_HOURS } from '../../src/features/series/series.js';
-import { KEPT_AFTER_END_MS, WITH_AN_END } from '../../src/features/users/remove-expired.job.js';
+import { KEPT_AFTER_END_MS, WITH_AN_END } from '../../src/features/users/remove-records.job.js';
 import { WEBHOOK_DELIVERIES } from '../../src/features/webhooks/deliveries/delivery.js';
 import { WEBHOOK_PAYLOADS } from '../../src/features/webhooks/deliveries/payload.js';
 import { WEBHOOK_EVENTS } from '../../src/features/webhooks/webhook-event.js';

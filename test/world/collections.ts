@@ -1,8 +1,8 @@
 // Collections as whoever owns them adds, edits, renames and drops them, with their rules.
 
-export { listCollections } from '../../src/features/collections/list-collections.js';
+export { listCollections } from '../../src/features/collections/collection-store.js';
 export { planSchema } from '../../src/features/collections/schema/plan-schema.js';
-export { applyDeclared } from '../../src/features/changes/apply-declared.js';
+export { applyDeclared } from '../../src/features/changes/set-changes.js';
 export { type Collection, documentsName, type Rls, type RlsMode } from '../../src/features/collections/collection.js';
 export { type Field, HIDDEN_FIELD } from '../../src/features/collections/fields/field.js';
 export { addCollection, type NewCollection } from '../../src/features/collections/add-collection.js';

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { documentsName, type Collection } from '../collections/collection.js';
-import { listCollections } from '../collections/list-collections.js';
+import { listCollections } from '../collections/collection-store.js';
 import { findLimit } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';

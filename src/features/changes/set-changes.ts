@@ -6,6 +6,11 @@ import type { Collection, ChangesSetting } from '../collections/collection.js';
 import { requireStoredCollection, saveCollection } from '../collections/collection-store.js';
 import { isNamed, keepsChanges, offersChanges } from './change-log.js';
 import { openChangeLog } from './open-change-log.js';
+import type { ChangeOptions } from '../collections/change-collection.js';
+import { applySchema, orderChanges } from '../collections/schema/apply-schema.js';
+import { readDeclaredChanges } from '../collections/schema/collection-declaration.js';
+import { namingCollection, type SchemaChange } from '../collections/schema/plan-schema.js';
+import type { Project } from '../projects/project.js';
 
 /**
  * Switches the following of a collection's changes on or off, or changes for how long they are kept. Off removes what
@@ -44,4 +49,24 @@ export function requireChanges(app: Pick<App, 'db'>, collection: Collection): vo
     'CHANGES_OFF',
     `The changes of "${collection.name}" are not kept: switch it on with "bsvc collection edit ${collection.name} --changes on"`,
   );
+}
+
+/**
+ * applySchema, in orderChanges's order, with what the declarations say about the keeping of changes: that is a log as
+ * well as a setting. Stops between two steps when it is told to.
+ */
+export async function applyDeclared(
+  app: App,
+  project: Project,
+  changes: readonly SchemaChange[],
+  { stop, ...options }: ChangeOptions & { stop?: AbortSignal } = {},
+): Promise<void> {
+  for (const change of orderChanges(changes)) {
+    stop?.throwIfAborted();
+    await namingCollection(change.collection, async () => {
+      await applySchema(app, project, [change], options);
+      if (change.action !== 'change' || !change.declared.changes) return;
+      await setChanges(app, project._id, change.collection, readDeclaredChanges(change.declared.changes));
+    });
+  }
 }

@@ -6,8 +6,7 @@ import type { Project } from '../projects/project.js';
 import { checkFields } from './fields/check-fields.js';
 import { checkIndexSpecs } from './indexes/check-index-specs.js';
 import { checkExpire, checkRls } from './fields/check-settings.js';
-import { requireCollectionName } from './require-collection-name.js';
-import { documentsName, type Collection } from './collection.js';
+import { documentsName, type Collection, requireCollectionName } from './collection.js';
 import {
   declaredAccess,
   readDeclaredChanges,

@@ -3,14 +3,13 @@ import type { App } from '../../app.js';
 import { conflict, invalid, missing, forbidden } from '../../errors.js';
 import { changeCollection, type ChangeOptions } from './change-collection.js';
 import { checkFields } from './fields/check-fields.js';
-import type { Collection, CollectionMode } from './collection.js';
+import { type Collection, type CollectionMode, requireCollectionName } from './collection.js';
 import type { Field } from './fields/field.js';
 import type { Expire } from './fields/expire.js';
 import type { Unique } from './fields/unique.js';
 import { isDuplicateKey } from '../../platform/database/database.js';
 import { requireUnreferred } from './references/reference.js';
 import { requireUnnamed } from './rules/require-sound-rules.js';
-import { requireCollectionName } from './require-collection-name.js';
 import { collectionNotFound, collectionStore, forgetCollection } from './collection-store.js';
 import { USERS } from './users-collection.js';
 

@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { JobDefinition } from '../../platform/jobs/job.js';
 import type { Collection } from './collection.js';
-import { LATE_WRITER_PASSES_MS, nextPass } from './finish-drop.job.js';
+import { LATE_WRITER_PASSES_MS, nextPass } from './drop-collection.js';
 import { fillDefaults } from './fields/fill-defaults.js';
 import { foldDocuments } from './indexes/fold-documents.js';
 

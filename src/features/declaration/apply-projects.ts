@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import type { ChangeOptions } from '../collections/change-collection.js';
-import { applyDeclared } from '../changes/apply-declared.js';
+import { applyDeclared } from '../changes/set-changes.js';
 import { clearBucket, setBucket } from '../files/bucket/project-bucket.js';
 import { createProject } from '../projects/create-project.js';
 import type { Project } from '../projects/project.js';

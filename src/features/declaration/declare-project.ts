@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import { declareCollection } from '../collections/schema/collection-declaration.js';
-import { listCollections } from '../collections/list-collections.js';
+import { listCollections } from '../collections/collection-store.js';
 import { PUBLIC_EMAIL, USERS } from '../collections/users-collection.js';
 import type { Collection } from '../collections/collection.js';
 import type { Field } from '../collections/fields/field.js';

@@ -3,10 +3,10 @@ import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
 import type { Collection } from '../collections/collection.js';
 import type { CollectionDeclaration } from '../collections/schema/collection-declaration.js';
-import { listCollections } from '../collections/list-collections.js';
+import { listCollections } from '../collections/collection-store.js';
 import { planSchema, type SchemaChange } from '../collections/schema/plan-schema.js';
 import { defaultUsersCollection, PUBLIC_EMAIL, USERS } from '../collections/users-collection.js';
-import { readMailChanges, type MailSettings } from '../mail/project-mail.js';
+import { readMailChanges, type MailSettings, verifyMailKey } from '../mail/project-mail.js';
 import { findProject } from '../projects/project-store.js';
 import type { Project } from '../projects/project.js';
 import { compareSignIn } from '../projects/sign-in-settings.js';
@@ -28,7 +28,6 @@ import {
   type OwnCodeChange,
 } from './plan-single-parts.js';
 import { ObjectId } from 'bson';
-import { verifyMailKey } from '../mail/verify-mail-key.js';
 
 /** 400 SECRET_MISSING, with all their names, for variables that are not set. */
 function requireSecrets(declared: readonly ProjectDeclaration[], secretOf: FindSecret): void {

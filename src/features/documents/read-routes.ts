@@ -27,9 +27,8 @@ import { aggregateDocuments } from './read/aggregate-documents.js';
 import { getDocument, getDocumentNow } from './read/get-document.js';
 import { encodeList, encodeListNow } from './read/list-documents.js';
 import { listEnvelope } from './read/stored-documents.js';
-import { wrapReply, type EncodedReply } from './reply/encoded-reply.js';
-import { NO_ROOM, SHOWN_DOCUMENT } from './reply/document-schema.js';
-import { withTagOfJson } from './reply/with-tag.js';
+import { wrapReply, type EncodedReply, withTagOfJson } from './reply/encoded-reply.js';
+import { NO_ROOM, SHOWN_DOCUMENT } from './reply/present-document.js';
 
 const FROM_ONE = integer({ minimum: 1 });
 const LIMIT = integer({ minimum: 1, maximum: MAX_LIMIT });

@@ -4,9 +4,8 @@ import { callerOf, authenticateKey } from '../access/require-key.js';
 import { readBlocked } from '../access/access-rules.js';
 import { addCollection } from '../collections/add-collection.js';
 import type { Collection } from '../collections/collection.js';
-import { requireCollection } from '../collections/collection-store.js';
+import { requireCollection, presentCollection } from '../collections/collection-store.js';
 import { isServerOnly } from '../collections/rules/collection-rules.js';
-import { presentCollection } from '../collections/list-collections.js';
 import { USERS } from '../collections/users-collection.js';
 import { DECLARATION_SCHEMA } from '../collections/schema/collection-declaration.js';
 import {

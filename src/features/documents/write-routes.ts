@@ -20,8 +20,8 @@ import { insertDocuments, MAX_BULK_DOCUMENTS } from './bulk/insert-documents.js'
 import { MAX_MATCHING, removeMatching, updateMatching } from './bulk/write-matching.js';
 import { parseBulkQuery } from './query/parse-bulk-query.js';
 import { FILTERING } from './read-routes.js';
-import { DOCUMENT, NO_ROOM } from './reply/document-schema.js';
-import { ETAG, withTag } from './reply/with-tag.js';
+import { DOCUMENT, NO_ROOM } from './reply/present-document.js';
+import { ETAG, withTag } from './reply/encoded-reply.js';
 import { IF_MATCH, readIfMatch } from './write/if-match.js';
 import { insertDocument } from './write/insert-document.js';
 import { recoverDocument, deleteDocument, trashDocument } from './write/change-state.js';

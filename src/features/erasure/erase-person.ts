@@ -2,7 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { AppError, conflict, invalid } from '../../errors.js';
 import type { Collection } from '../collections/collection.js';
-import { listCollections } from '../collections/list-collections.js';
+import { listCollections } from '../collections/collection-store.js';
 import type { OnDelete } from '../collections/fields/constraints/constraint.js';
 import type { Field } from '../collections/fields/field.js';
 import { USERS } from '../collections/users-collection.js';

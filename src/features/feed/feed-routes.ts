@@ -47,7 +47,7 @@ import { writeFilters } from '../documents/query/parse-list-query.js';
 import { DEFAULT_SORT } from '../documents/query/parse-sort.js';
 import { badQuery, findSingle, readQueryText } from '../documents/reply/query-text.js';
 import { requireFollowable, namingSubscription, openStream, type StreamRequest } from './streams/open-stream.js';
-import { SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
+import { SHOWN_DOCUMENT } from '../documents/reply/present-document.js';
 import { DEFAULT_CHANGES, MAX_CHANGES, MAX_WAIT_S } from './feed-query.js';
 import { readFeed } from './read-feed.js';
 import { streamHub, type Place } from './streams/stream-hub.js';

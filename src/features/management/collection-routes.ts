@@ -27,7 +27,7 @@ import { UNIQUES } from '../collections/fields/unique.js';
 import type { CollectionAccess } from '../collections/rules/collection-rules.js';
 import { declaredAccess, MAX_DECLARED_INDEXES } from '../collections/schema/collection-declaration.js';
 import { ACCESS_WORDS, documentsName, type Collection, type Rls } from '../collections/collection.js';
-import { requireStoredCollection } from '../collections/collection-store.js';
+import { requireStoredCollection, listCollections, presentCollection } from '../collections/collection-store.js';
 import {
   ADDED_COLLECTION,
   COLLECTION,
@@ -38,7 +38,6 @@ import {
 } from '../collections/schema/describe-collection.js';
 import { dropCollection } from '../collections/drop-collection.js';
 import { applyEdit, renameCollection } from '../collections/edit-collection.js';
-import { listCollections, presentCollection } from '../collections/list-collections.js';
 import { setChanges } from '../changes/set-changes.js';
 import { proveOpening, RULE_TEXTS, setRulesRoute } from './rules-route.js';
 import { findShape } from '../documents/read/find-shape.js';

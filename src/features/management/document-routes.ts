@@ -42,9 +42,8 @@ import {
   AGGREGATING,
 } from '../documents/read-routes.js';
 import { findHistory } from '../documents/read/find-history.js';
-import { wrapReply, type EncodedReply } from '../documents/reply/encoded-reply.js';
-import { DOCUMENT, SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
-import { ETAG } from '../documents/reply/with-tag.js';
+import { wrapReply, type EncodedReply, ETAG } from '../documents/reply/encoded-reply.js';
+import { DOCUMENT, SHOWN_DOCUMENT } from '../documents/reply/present-document.js';
 import { DELETE_DOCUMENT, INSERT_DOCUMENT, RECOVER_DOCUMENT, UPDATE_DOCUMENT } from '../documents/write-routes.js';
 import { recoverDocument, trashDocument } from '../documents/write/change-state.js';
 import { requireWriteTarget, type WriteTarget } from '../documents/write/write-target.js';

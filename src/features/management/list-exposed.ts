@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import { oneOf, object, TEXT, type TypeOf } from '../../platform/schema/schema.js';
-import { listCollections } from '../collections/list-collections.js';
+import { listCollections } from '../collections/collection-store.js';
 import { USERS } from '../collections/users-collection.js';
 import type { Project } from '../projects/project.js';
 import { signInOf } from '../projects/sign-in-settings.js';

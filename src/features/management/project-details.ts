@@ -6,7 +6,7 @@ import type { App } from '../../app.js';
 import { arrayOf, object, oneOf, orNull, TEXT, WHOLE, type TypeOf } from '../../platform/schema/schema.js';
 import { listBoundedLogs, presentLog } from '../changes/log-bound.js';
 import { documentsName } from '../collections/collection.js';
-import { listCollections } from '../collections/list-collections.js';
+import { listCollections } from '../collections/collection-store.js';
 import { CHANGE_LOG_SIZE } from '../collections/schema/describe-collection.js';
 import { visibleDocuments } from '../documents/store/document.js';
 import { measureStorage, STORAGE_USAGE } from '../files/list-files.js';

@@ -21,7 +21,7 @@ import { type CollectionSettings, setRules } from '../collections/change-collect
 import type { Collection } from '../collections/collection.js';
 import { wholeDeclaration } from '../collections/schema/collection-declaration.js';
 import { listOpened } from '../collections/schema/merge-declaration.js';
-import { presentCollection } from '../collections/list-collections.js';
+import { presentCollection } from '../collections/collection-store.js';
 import { completeRules } from '../collections/rules/check-rules.js';
 import { COLLECTION } from '../collections/schema/describe-collection.js';
 import { explainAccess } from '../documents/read/explain-access.js';

@@ -2,11 +2,11 @@ import { flagParameter, ok, parameter, route, say, type RouteList } from '../../
 import { arrayOf, FLAG, object, oneOf, TEXT } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { requireProven } from '../access/require-operator.js';
-import { applyDeclared } from '../changes/apply-declared.js';
+import { applyDeclared } from '../changes/set-changes.js';
 import { declareCollection, DECLARATION_SCHEMA, SCHEMA_FORMAT } from '../collections/schema/collection-declaration.js';
 import { withFieldDefs } from '../collections/schema/describe-collection.js';
 import { unconfirmed } from '../collections/change-collection.js';
-import { listCollections } from '../collections/list-collections.js';
+import { listCollections } from '../collections/collection-store.js';
 import { listLoosenedBy, planSchema, presentSchemaChange } from '../collections/schema/plan-schema.js';
 
 const PROJECT_SCHEMA = withFieldDefs(

@@ -11,7 +11,7 @@ import {
   type CollectionAccess,
 } from '../collections/rules/collection-rules.js';
 import { admitsAnyone, admitsNobody } from '../collections/rules/rule.js';
-import { listCollections } from '../collections/list-collections.js';
+import { listCollections } from '../collections/collection-store.js';
 import { ROLES, EMAIL_VERIFIED, USERS } from '../collections/users-collection.js';
 import { isFieldPath } from '../documents/store/find-field.js';
 import type { Project } from '../projects/project.js';

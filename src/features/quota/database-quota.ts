@@ -4,7 +4,7 @@ import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
 import { countLogs } from '../changes/log-bound.js';
 import { documentsName } from '../collections/collection.js';
-import { listCollections } from '../collections/list-collections.js';
+import { listCollections } from '../collections/collection-store.js';
 import { findLimit, findUserShare } from '../plans/plan-limits.js';
 import { projectStore } from '../projects/project-store.js';
 import { countServiceRecords, serviceRecordBytes, type ServiceRecord } from './service-records.js';

@@ -4,7 +4,7 @@ import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
 import { documentsName, type Collection } from '../collections/collection.js';
 import { WRITTEN_BY } from '../collections/fields/field.js';
-import { listCollections } from '../collections/list-collections.js';
+import { listCollections } from '../collections/collection-store.js';
 import { serviceRecordBytes, REPEATED_REQUESTS, storeOfServiceRecord } from './service-records.js';
 
 /** Measured again after so many bytes, or the part of the share that is more. */

@@ -10,8 +10,8 @@ import { resendCodes, sendAskedCode } from './codes/send-code.js';
 import { askerOf } from './codes/mail-allowance.js';
 import { verifyEmail } from './codes/verify-email.js';
 import { normaliseEmail } from './credentials.js';
-import { signedIn } from './describe-signed-in.js';
 import { clientOf, deliverTokens, REFRESH_MODE } from './sessions/deliver-tokens.js';
+import { signedIn } from './sign-in/complete-sign-in.js';
 
 const OTP = text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES, wellFormed: true, examples: ['123456'] });
 

@@ -3,13 +3,12 @@ import { arrayOf, MOMENT, object, openObject, orNull, text, TEXT, WHOLE } from '
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { ASKED_KEY } from '../access/key-access.js';
 import { presentUser } from './accounts/present-user.js';
-import { signedIn } from './describe-signed-in.js';
 import { FACTOR_FIELDS } from './factors/check-factor.js';
 import { beginTotp, confirmTotp, removeTotp, renewRecoveryCodes } from './factors/enrol-totp.js';
 import { STEP_UP_BODY, STEP_UP_ERRORS, requireStepUp } from './step-up/require-step-up.js';
 import { clientOf, deliverTokens, REFRESH_MODE } from './sessions/deliver-tokens.js';
 import { ENROLLING } from './sessions/signed-in-access.js';
-import { completeWithFactor } from './sign-in/complete-sign-in.js';
+import { completeWithFactor, signedIn } from './sign-in/complete-sign-in.js';
 
 const RECOVERY_CODES = object({
   recoveryCodes: { ...arrayOf(text({ examples: ['abcde-fgh23'] })), description: 'Shown once; each works once.' },

@@ -15,7 +15,6 @@ import { ANY_KEY, ASKED_KEY } from '../access/key-access.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { listPasskeys, passkeyStore, presentPasskey, removePasskey } from './accounts/sign-in-methods.js';
 import { presentUser } from './accounts/present-user.js';
-import { signedIn } from './describe-signed-in.js';
 import {
   beginPasskey,
   registerPasskey,
@@ -27,7 +26,7 @@ import {
 import { STEP_UP_BODY, STEP_UP_ERRORS, requireStepUp } from './step-up/require-step-up.js';
 import { clientOf, deliverTokens, REFRESH_MODE } from './sessions/deliver-tokens.js';
 import { ENROLLING, SIGNED_IN } from './sessions/signed-in-access.js';
-import { completeSignIn, accountDisabled } from './sign-in/complete-sign-in.js';
+import { completeSignIn, accountDisabled, signedIn } from './sign-in/complete-sign-in.js';
 
 const PASSKEY = object({ id: TEXT, name: TEXT, createdAt: MOMENT, usedAt: orNull(MOMENT), backedUp: FLAG }, 'Passkey');
 const NAME = text({ maxLength: 60, wellFormed: true, examples: ['Laptop'] });

@@ -11,7 +11,6 @@ import { countAnonymousSignUp } from '../access/limit-requests.js';
 import { EMAIL, ANONYMOUS_USER, NEW_USER, PASSWORD, presentUser } from './accounts/present-user.js';
 import { setterOf } from './accounts/new-user.js';
 import { normaliseEmail } from './credentials.js';
-import { signedIn } from './describe-signed-in.js';
 import {
   clearRefreshCookie,
   clientOf,
@@ -22,6 +21,7 @@ import {
   TOKEN_FIELDS,
   TOKEN_HEADERS,
 } from './sessions/deliver-tokens.js';
+import { signedIn } from './sign-in/complete-sign-in.js';
 import { logIn } from './sign-in/log-in.js';
 import { refreshSession } from './sessions/refresh-session.js';
 import { requireAnonymousOn, signUpAnonymous, signUpSignedIn } from './sign-up.js';

@@ -10,18 +10,17 @@ import { ASKED_KEY, KEY_IN_QUERY } from '../access/key-access.js';
 import { isOwnOrigin, ownAddress } from '../access/own-origin.js';
 import { IDENTITY, presentUser } from './accounts/present-user.js';
 import { presentIdentity } from './accounts/sign-in-methods.js';
-import { signedIn } from './describe-signed-in.js';
 import { STEP_UP_FIELDS, STEP_UP_ERRORS, requireStepUp } from './step-up/require-step-up.js';
 import { clientOf, deliverTokens, REFRESH_MODE } from './sessions/deliver-tokens.js';
+import { signedIn } from './sign-in/complete-sign-in.js';
 import { SIGNED_IN } from './sessions/signed-in-access.js';
-import { finishLink } from './social/link-identity.js';
-import { logInByIdToken } from './social/log-in-by-id-token.js';
 import {
   attemptCookie,
   exchangeSocialCode,
   finishSocialLogin,
   requireAttempt,
   startSocialLogin,
+  finishLink,
 } from './social/social-login.js';
 
 const SOCIAL_PATH = '/api/userAuth/social';
@@ -146,6 +145,8 @@ export const SOCIAL_ROUTES: readonly Route[] = [
       503: ['PROVIDER_UNAVAILABLE'],
     },
     async handle({ app, ctx, project, params: { provider }, body: { idToken, nonce } }) {
+      // Loaded when the first token comes, with the library that checks it.
+      const { logInByIdToken } = await import('./social/id-token.js');
       const { user, tokens } = await logInByIdToken(app, project, { provider, idToken, nonce }, clientOf(ctx));
       return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
     },

@@ -11,7 +11,7 @@ import {
 import { isDeepStrictEqual } from 'node:util';
 import { ObjectId } from 'bson';
 import { invalid, forbidden } from '../../errors.js';
-import { listCollections } from '../collections/list-collections.js';
+import { listCollections } from '../collections/collection-store.js';
 import { namedCollections, parseEvents } from './webhook-event.js';
 import { findLimit } from '../plans/plan-limits.js';
 import type { Config } from '../../config/config.js';

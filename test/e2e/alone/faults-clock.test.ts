@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type App, openServiceClock, systemClock } from '../../world/app.js';
 import { type JobRecord, drainJobs, listOutbox, sweepWebhooksJob } from '../../world/jobs.js';
 import { purgeTrashJob } from '../../../src/features/documents/bulk/remove-old-documents.job.js';
-import { removeExpiredAccessJob } from '../../../src/features/users/remove-expired.job.js';
+import { removeExpiredAccessJob } from '../../../src/features/users/remove-records.job.js';
 import { claimJobs } from '../../../src/platform/jobs/claim-jobs.js';
 import type { AnyJobDefinition } from '../../../src/platform/jobs/job.js';
 import { openRunner } from '../../../src/platform/jobs/runner.js';

@@ -5,7 +5,7 @@ import { presentFieldSpec } from '../../../cli/ask/field-spec.js';
 import { withParsedCollections } from '../../../cli/formats/read-declaration-file.js';
 import type { CollectionDeclaration } from '../../../src/features/collections/schema/collection-declaration.js';
 import { listLoosenedBy, planSchema } from '../../../src/features/collections/schema/plan-schema.js';
-import { listCollections } from '../../../src/features/collections/list-collections.js';
+import { listCollections } from '../../../src/features/collections/collection-store.js';
 import { setRls } from '../../../src/features/collections/change-collection.js';
 import { RULE_NAMES, rulesOf } from '../../../src/features/collections/rules/collection-rules.js';
 import { admitsAnyone, admitsNobody, withoutPlaces, type Rule } from '../../../src/features/collections/rules/rule.js';

@@ -3,8 +3,7 @@ import { constraintProblems, defaultProblem } from './constraints/check-value.js
 import { CONSTRAINT_NAMES } from './constraints/constraint-rows.js';
 import { FIELD_TYPE_RULES, isWellFormed } from './field-type.js';
 import { FIELD_TYPES, KEPT_FIELDS, OWN_USER, UNSAFE_NAMES, type Field, type FieldShape } from './field.js';
-import { isCollectionName } from '../require-collection-name.js';
-import type { CollectionMode } from '../collection.js';
+import { type CollectionMode, isCollectionName } from '../collection.js';
 
 /**
  * Why the references of a top-level field cannot be kept, as the rest of a sentence about it; null = they can. Checked

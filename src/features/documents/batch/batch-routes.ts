@@ -7,7 +7,7 @@ import { type Caller, tenantOfCaller } from '../../access/caller.js';
 import { WRITES_DOCUMENTS_DESCRIPTION } from '../../access/describe-access.js';
 import { onBehalfOf } from '../../access/key-access.js';
 import { callerOf, authenticateKey } from '../../access/require-key.js';
-import { DOCUMENT, NO_ROOM } from '../reply/document-schema.js';
+import { DOCUMENT, NO_ROOM } from '../reply/present-document.js';
 import { runBatch } from './run-batch.js';
 
 const MAX_OPERATIONS = 100;

@@ -104,8 +104,9 @@ export function openInserts(
 }
 
 /**
- * Stores a new document, which refers to others with the referrer's rights, or the project's, and `together`. 409 DUPLICATE_VALUE when
- * a unique value is taken, 400 when an index cannot hold it, or REFERENCE_MISSING, 403 QUOTA_EXCEEDED.
+ * Stores a new document and what is `together` with it; it refers to others with the referrer's rights, or the
+ * project's. 409 DUPLICATE_VALUE when a unique value is taken, 400 when an index cannot hold it, or REFERENCE_MISSING,
+ * 403 QUOTA_EXCEEDED.
  */
 export async function insertDocumentRecord(
   app: App,

@@ -29,8 +29,7 @@ import type { WindowPart } from '../window-order.js';
 import { Batch, type SharedChange } from './batch.js';
 import { Group, type Member } from './group.js';
 import type { Filling } from './live-window.js';
-import { RefLogs } from './ref-logs.js';
-import { SetLogs } from './set-logs.js';
+import { RefLogs, SetLogs } from './followed-logs.js';
 
 type ByText = Map<string, Set<Group>>;
 

@@ -49,8 +49,9 @@ function userTooLarge(): Error {
 }
 
 /**
- * Stores a new user by one write, `together` with it; it refers to documents with the referrer's rights. 409 EMAIL_TAKEN or, for another
- * unique field, DUPLICATE_VALUE; 413 for one that is too large, 403 QUOTA_EXCEEDED in a full project.
+ * Stores a new user and what is `together` with it by one transaction; it refers to documents with the referrer's
+ * rights. 409 EMAIL_TAKEN or, for another unique field, DUPLICATE_VALUE; 413 for one that is too large, 403
+ * QUOTA_EXCEEDED in a full project.
  */
 export async function insertUser(
   app: App,

@@ -1,11 +1,17 @@
 import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { App } from '../../../app.js';
-import { AppError, unauthenticated, unavailable } from '../../../errors.js';
+import { AppError, unauthenticated, unavailable, forbidden } from '../../../errors.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import { callOf, findServer, identityOf, type SocialIdentity } from './social-identity.js';
-import type { SocialProvider } from './social-provider.js';
+import { type SocialProvider, requireSocialProvider } from './social-provider.js';
+import type { Project } from '../../projects/project.js';
+import { requireSigningKey } from '../../projects/token-secret.js';
+import { noteUsed } from '../../quota/one-time-token.js';
+import type { Client } from '../sessions/open-session.js';
+import { completeSignIn, accountDisabled, type SignedIn } from '../sign-in/complete-sign-in.js';
+import { resolveSocialUser, type SocialError } from './social-user.js';
 
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'];
 const KNOWN_KEYS = 100;
@@ -14,7 +20,7 @@ const TOLERANCE_SECONDS = 60;
 const keys = new WeakMap<App['db'], LRUCache<string, JWTVerifyGetKey>>();
 
 /** An id token that has been checked. */
-export interface CheckedIdToken {
+interface CheckedIdToken {
   identity: SocialIdentity;
   /** Names the token, however its signature is written. */
   id: string;
@@ -26,7 +32,7 @@ export interface CheckedIdToken {
  * (any of the provider's client ids), `exp`, and `nonce`, which is the SHA-256 in hex of the value that the app kept
  * to itself. 401 ID_TOKEN_INVALID; 503 PROVIDER_UNAVAILABLE when the issuer's keys cannot be had.
  */
-export async function checkIdToken(
+async function checkIdToken(
   app: App,
   provider: SocialProvider,
   { idToken, nonce }: { idToken: string; nonce: string },
@@ -85,7 +91,7 @@ function findKeys(app: App, provider: SocialProvider, address: string): JWTVerif
   return found;
 }
 
-export function idTokenInvalid(why: string): AppError {
+function idTokenInvalid(why: string): AppError {
   return unauthenticated('ID_TOKEN_INVALID', `The id token is not accepted: ${why}`);
 }
 
@@ -93,4 +99,41 @@ function providerUnavailable(cause: unknown): AppError {
   return unavailable('PROVIDER_UNAVAILABLE', 'The keys of the provider cannot be loaded. Try again', {
     cause,
   });
+}
+
+/**
+ * Signs in by an id token that an app got from the provider itself; a token opens one session at most. 401
+ * ID_TOKEN_INVALID; 403 ACCOUNT_DISABLED, EMAIL_UNVERIFIED, PROFILE_INCOMPLETE or QUOTA_EXCEEDED; 503
+ * PROVIDER_UNAVAILABLE.
+ */
+export async function logInByIdToken(
+  app: App,
+  project: Project,
+  given: { provider: string; idToken: string; nonce: string },
+  client: Client,
+): Promise<SignedIn> {
+  requireSigningKey(app, project);
+  const provider = await requireSocialProvider(app, project._id, given.provider);
+  const { identity, id, expiresMs } = await checkIdToken(app, provider, given);
+  if (!(await noteUsed(app, project._id, id, new Date(expiresMs)))) throw idTokenInvalid('it was used already');
+  const found = await resolveSocialUser(app, project, provider, identity, client);
+  if (typeof found === 'string') throw refusalOf(found);
+  const { user } = found;
+  return {
+    user,
+    tokens: await completeSignIn(app, project, user, client, { method: 'social', identity: found.identity }),
+  };
+}
+
+function refusalOf(refusal: SocialError): AppError {
+  switch (refusal) {
+    case 'account_disabled':
+      return accountDisabled();
+    case 'email_unverified':
+      return forbidden('EMAIL_UNVERIFIED', 'The provider has no verified email address of this user');
+    case 'profile_incomplete':
+      return forbidden('PROFILE_INCOMPLETE', 'Required fields of the account are missing in the provider’s profile');
+    case 'project_full':
+      return forbidden('QUOTA_EXCEEDED', 'The project’s limit of accounts is reached');
+  }
 }

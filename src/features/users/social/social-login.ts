@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { invalid, unauthenticated, AppError } from '../../../errors.js';
+import { invalid, unauthenticated, AppError, conflict } from '../../../errors.js';
 import { randomToken, sha256Hex } from '../../../platform/ids.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { isOfHook } from '../../hooks/before-calls.js';
@@ -13,11 +13,15 @@ import { openSession, type Client } from '../sessions/open-session.js';
 import { parseRefreshToken } from '../sessions/refresh-token.js';
 import { endOneSession, sessionStore } from '../sessions/session.js';
 import { completeSignIn, type SignedIn } from '../sign-in/complete-sign-in.js';
-import type { User } from '../user.js';
+import { type User, isAnonymous, LASTING } from '../user.js';
 import type { SocialChecks, SocialIdentity } from './social-identity.js';
 import { requireSocialProvider, type SocialProvider } from './social-provider.js';
-import { identityId, resolveSocialUser, type SocialUser } from './social-user.js';
-import { findUser } from '../user-store.js';
+import { identityId, resolveSocialUser, type SocialUser, findLinked, linkIdentity } from './social-user.js';
+import { findUser, accountChanged } from '../user-store.js';
+import { changeUser } from '../accounts/change-user.js';
+import { isEmailConflict } from '../accounts/insert-user.js';
+import { identityStore, type LinkedIdentity } from '../accounts/sign-in-methods.js';
+import { isEmail, normaliseEmail } from '../credentials.js';
 
 const ATTEMPT_MS = 10 * 60_000;
 const CODE_MS = 60_000;
@@ -64,7 +68,7 @@ interface AttemptToLink extends Attempt {
 
 const OUT = oneTimeTokens<AttemptOut>('social-out', ATTEMPT_MS);
 const BACK = oneTimeTokens<AttemptBack>('social-back', CODE_MS);
-export const TO_LINK = oneTimeTokens<AttemptToLink>('social-link', CODE_MS);
+const TO_LINK = oneTimeTokens<AttemptToLink>('social-link', CODE_MS);
 
 /**
  * The values an application may send along to recognise its own sign-in: `state` comes back with the browser, the
@@ -303,7 +307,7 @@ export async function exchangeSocialCode(
 }
 
 /** Null without a verifier: then there must be no challenge either, and with one there must be one. */
-export function challengeOf(verifier: string | null): string | null {
+function challengeOf(verifier: string | null): string | null {
   return verifier === null ? null : createHash('sha256').update(verifier).digest('base64url');
 }
 
@@ -315,4 +319,66 @@ function addressBack(
 ): string {
   const query = new URLSearchParams({ [name]: value, ...(appState != null && { state: appState }) });
   return `${redirectUrl}${redirectUrl.includes('?') ? '&' : '?'}${query.toString()}`;
+}
+
+const MAX_RACES = 3;
+
+/**
+ * Links the identity that came back with `rtCode` to the account of the user who began it; its address need not match.
+ * A code works once, for a minute. 400 SOCIAL_CODE_INVALID, also when the sessions of the account were ended since it
+ * began; 409 IDENTITY_TAKEN when the identity opens another account.
+ */
+export async function finishLink(
+  app: App,
+  project: Project,
+  user: User,
+  { rtCode, codeVerifier }: { rtCode: string; codeVerifier: string | null },
+): Promise<LinkedIdentity> {
+  const taken = await TO_LINK.take(app, project, rtCode, ({ linkOf }) => linkOf.equals(user._id));
+  const attempt = taken?.held;
+  if (
+    !attempt ||
+    (attempt.codeChallenge ?? null) !== challengeOf(codeVerifier) ||
+    attempt.stamp !== (user[HIDDEN_FIELD].stamp ?? null)
+  ) {
+    throw codeInvalid();
+  }
+  const { provider, identity } = attempt;
+  for (let race = 0; race < MAX_RACES; race++) {
+    const linked = await findLinked(app, project, identity);
+    if (linked && !linked._id.equals(user._id)) throw identityTaken();
+    if (!linked && !(await linkIdentity(app, project, provider, identity, user))) continue;
+    const link = await identityStore(app).findOne({ _id: identity });
+    if (!link) continue;
+    if (isAnonymous(user)) await makeLast(app, project, user, attempt.verifiedEmail);
+    return link;
+  }
+  throw accountChanged();
+}
+
+/**
+ * Makes the account of an anonymous user permanent, with the address that the provider has verified, unless another
+ * account has it.
+ */
+async function makeLast(app: App, project: Project, user: User, verifiedEmail: string | null): Promise<void> {
+  const email = normaliseEmail(verifiedEmail ?? '');
+  const stillAnonymous = { _id: user._id, [`${HIDDEN_FIELD}.anonymous`]: true };
+  const proven = { email, emailVerified: true, [`${HIDDEN_FIELD}.pendingEmail`]: null };
+  try {
+    await changeUser(app, project, stillAnonymous, { ...LASTING, ...(isEmail(email) && proven) });
+  } catch (error) {
+    if (!isEmailConflict(error)) throw error;
+    await changeUser(app, project, stillAnonymous, LASTING);
+  }
+}
+
+function codeInvalid(): AppError {
+  return invalid(
+    'SOCIAL_CODE_INVALID',
+    'The code is unknown, used, expired or belongs to another user or code_verifier. Start again',
+  );
+}
+
+function identityTaken(): AppError {
+  return conflict('IDENTITY_TAKEN', 'This identity is linked to another account. Unlink it there first');
 }
