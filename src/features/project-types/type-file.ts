@@ -46,18 +46,31 @@ function writeProject({ collections }: DescribedProject): string {
 /** The undeclared paths of a collection's `Fields`, as a type. */
 function openOf(collection: DescribedCollection): string {
   if (collection.isFlexible) return 'string';
-  const free = openPaths(storedFields(collection), '');
+  const free = readPaths(storedFields(collection), (shape, path) => (isOpen(shape) ? [path] : []));
   return free.length === 0 ? 'never' : free.map(openPattern).join(' | ');
 }
 
-function openPaths(fields: readonly Field[], prefix: string): string[] {
-  return queriedFields(fields, prefix).flatMap((field) => openPathsOf(field, prefix + field.name));
+/** What `read` makes of each field by its path, through arrays as the database does. */
+function readPaths(
+  fields: readonly Field[],
+  read: (shape: FieldShape, path: string) => string[],
+  prefix = '',
+): string[] {
+  const readShape = (shape: FieldShape, path: string): string[] => {
+    if (shape.type === 'Array' && shape.items) return readShape(shape.items, path);
+    const inner = shape.type === 'Object' && shape.fields ? readPaths(shape.fields, read, `${path}.`) : [];
+    return [...read(shape, path), ...inner];
+  };
+  return queriedFields(fields, prefix).flatMap((field) => readShape(field, prefix + field.name));
 }
 
-function openPathsOf(shape: FieldShape, path: string): string[] {
-  if (shape.type === 'Array') return shape.items ? openPathsOf(shape.items, path) : [];
-  if (shape.type !== 'Object') return [];
-  return shape.fields ? openPaths(shape.fields, `${path}.`) : [path];
+const isOpen = ({ type, fields }: FieldShape): boolean => type === 'Object' && !fields;
+
+/** Paths and the values that they are compared with. */
+function comparedMember(shape: FieldShape, path: string): string[] {
+  if (shape.type === 'Array') return [`  ${key(path)}: unknown;`];
+  if (shape.type !== 'Object') return [`  ${key(path)}: ${typeOf(shape, 'sent', '')};`];
+  return [`  ${key(path)}: never;`, ...(shape.fields ? [] : [`  ${openKey(path)}: unknown;`])];
 }
 
 type Known = ReadonlyMap<string, DescribedCollection>;
@@ -69,6 +82,8 @@ function writeCollection(collection: DescribedCollection, known: Known): string[
   const write = (part: string, about: string, lines: string[]): string =>
     `${comment(about)}${block(`export interface ${typeName}${part}`, lines)}`;
   const shown = storedFields(collection);
+  const refMember = ({ type, ref }: FieldShape, path: string): string[] =>
+    type === 'Ref' && ref !== undefined && known.has(ref) ? [`  ${key(path)}: ${literal(ref)};`] : [];
   const parts = [
     write('Document', `A document of ${of} as the service answers it.`, [
       '  readonly _id: string;',
@@ -87,10 +102,14 @@ function writeCollection(collection: DescribedCollection, known: Known): string[
       `Changes of a document of ${of}: only what is given changes; null sets a field back to its default, or takes it out.`,
       [...changes(changedFields(collection), '', isFlexible), ...open],
     ),
-    write('Refs', `Where documents of ${of} name other documents, and of which collection.`, refs(shown, '', known)),
+    write(
+      'Refs',
+      `Where documents of ${of} name other documents, and of which collection.`,
+      readPaths(shown, refMember),
+    ),
     write('Fields', `What lists of ${of} are filtered and sorted by.`, [
       '  _id: string;',
-      ...paths(shown, ''),
+      ...readPaths(shown, comparedMember),
       ...(collection.ownerField !== null && !has(shown, collection.ownerField)
         ? [`  ${key(collection.ownerField)}: string;`]
         : []),
@@ -147,37 +166,6 @@ function changes(fields: readonly Field[], prefix: string, allOptional: boolean)
           : [`  ${openKey(path)}: unknown;`]),
     ];
   });
-}
-
-/** Paths and the values that they are compared with, through arrays as the database does. */
-function paths(fields: readonly Field[], prefix: string): string[] {
-  return queriedFields(fields, prefix).flatMap((field) => pathsOf(field, prefix + field.name));
-}
-
-function pathsOf(shape: FieldShape, path: string): string[] {
-  switch (shape.type) {
-    case 'Array':
-      return shape.items ? pathsOf(shape.items, path) : [`  ${key(path)}: unknown;`];
-    case 'Object':
-      return [
-        `  ${key(path)}: never;`,
-        ...(shape.fields ? paths(shape.fields, `${path}.`) : [`  ${openKey(path)}: unknown;`]),
-      ];
-    default:
-      return [`  ${key(path)}: ${typeOf(shape, 'sent', '')};`];
-  }
-}
-
-function refs(fields: readonly Field[], prefix: string, known: Known): string[] {
-  return queriedFields(fields, prefix).flatMap((field) => refsOf(field, prefix + field.name, known));
-}
-
-function refsOf(shape: FieldShape, path: string, known: Known): string[] {
-  if (shape.type === 'Ref') {
-    return shape.ref !== undefined && known.has(shape.ref) ? [`  ${key(path)}: ${literal(shape.ref)};`] : [];
-  }
-  if (shape.type === 'Array') return shape.items ? refsOf(shape.items, path, known) : [];
-  return shape.fields ? refs(shape.fields, `${path}.`, known) : [];
 }
 
 function typeOf(shape: FieldShape, direction: Direction, indent: string): string {

@@ -4,18 +4,8 @@ import { missing } from '../../errors.js';
 import { PUBLIC, route, type RouteList } from '../../http/routes/route.js';
 import { PACKAGE_ROOT } from '../../package.js';
 import { text, type Schema } from '../../platform/schema/schema.js';
-import { fileAnswers, prepareFile, servePreparedFile, type PreparedFile } from '../../http/routes/prepared-file.js';
-
-/** Made when they are first asked for. */
-const files = new Map<string, Promise<PreparedFile>>();
-
-function readClientFile(name: string, type: string): Promise<PreparedFile> {
-  const known = files.get(name);
-  if (known) return known;
-  const file = prepareFile(type, readBuilt(name), { compress: !name.endsWith('.tgz') });
-  files.set(name, file);
-  return file;
-}
+import { fileAnswers } from '../../http/routes/prepared-file.js';
+import { servePage } from './machine-routes.js';
 
 function readBuilt(name: string): Buffer {
   try {
@@ -47,7 +37,8 @@ function clientRoute(
         errors: { 404: ['NOT_FOUND'] },
         async handle({ ctx }) {
           const isText = type.startsWith('text/');
-          servePreparedFile(ctx, await readClientFile(name, isText ? `${type}; charset=utf-8` : type));
+          const file = { type: isText ? `${type}; charset=utf-8` : type, compress: isText };
+          await servePage(ctx, `client ${name}`, () => readBuilt(name), file);
           ctx.vary('Origin');
         },
       }),

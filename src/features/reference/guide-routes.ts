@@ -3,24 +3,10 @@ import { missing } from '../../errors.js';
 import { naming, PUBLIC, route, type RouteList, own, type Access } from '../../http/routes/route.js';
 import { markdownPage, servePage } from './machine-routes.js';
 import { GUIDES, GUIDES_PREFIX, renderGuide } from './guides.js';
-import { fileAnswers, prepareFile, servePreparedFile, type PreparedFile } from '../../http/routes/prepared-file.js';
+import { fileAnswers } from '../../http/routes/prepared-file.js';
 import { isOpenedByBrowser, replyPage } from '../../http/replies/plain-page.js';
 import { object, TEXT } from '../../platform/schema/schema.js';
 import { VERSION } from '../../package.js';
-
-/** Made when they are first asked for, by address. */
-const pages = new Map<string, Promise<PreparedFile>>();
-
-function findPage(base: string, name: string): Promise<PreparedFile> | null {
-  const address = `${base}/${name}`;
-  const made = pages.get(address);
-  if (made) return made;
-  const html = renderGuide(base, name);
-  if (html === null) return null;
-  const page = prepareFile('text/html; charset=utf-8', html);
-  pages.set(address, page);
-  return page;
-}
 
 /** The guides of templates/docs. Public: they are the same in every installation. */
 export const GUIDE_ROUTES: RouteList = {
@@ -39,12 +25,14 @@ export const GUIDE_ROUTES: RouteList = {
         if (ctx.accepts('text/html', 'text/markdown') === 'text/markdown') {
           return servePage(ctx, `docs ${params.guide}.md`, () => markdownPage(params.guide));
         }
-        const page = findPage(publicPath(app.config), params.guide);
-        if (!page) {
+        const base = publicPath(app.config);
+        const write = (): string => {
+          const page = renderGuide(base, params.guide);
+          if (page !== null) return page;
           const names = GUIDES.map(({ name }) => name).join(', ');
           throw missing('NOT_FOUND', `There is no guide of this name. Guides: ${names}`);
-        }
-        servePreparedFile(ctx, await page);
+        };
+        return servePage(ctx, `guide ${base} ${params.guide}`, write, { type: 'text/html; charset=utf-8' });
       },
     }),
   ],

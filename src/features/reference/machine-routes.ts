@@ -37,18 +37,18 @@ export function agentPage(name: string): string | null {
 /** Made when they are first asked for, by address. */
 const pages = new Map<string, Promise<PreparedFile>>();
 
-/** Answers with a text that is the same until the next version; 404 where `write` knows no such page. */
+/** Answers with what is the same until the next version; 404 where `write` knows no such page. */
 export async function servePage(
   ctx: RouteContext,
   address: string,
-  write: () => string | null,
-  type = 'text/markdown; charset=utf-8',
+  write: () => string | Buffer | null,
+  { type = 'text/markdown; charset=utf-8', compress = true }: { type?: string; compress?: boolean } = {},
 ): Promise<void> {
   let page = pages.get(address);
   if (!page) {
-    const text = write();
-    if (text === null) throw missing('NOT_FOUND', 'There is no such page. /llms.txt lists the pages.');
-    pages.set(address, (page = prepareFile(type, text)));
+    const content = write();
+    if (content === null) throw missing('NOT_FOUND', 'There is no such page. /llms.txt lists the pages.');
+    pages.set(address, (page = prepareFile(type, content, { compress })));
   }
   servePreparedFile(ctx, await page);
 }
@@ -70,7 +70,7 @@ export const MACHINE_ROUTES: readonly RouteList[] = [
         ...fileAnswers('The page', 'text/plain'),
         handle: ({ app, ctx }) => {
           const base = publicPath(app.config);
-          return servePage(ctx, `${base} llms`, () => llmsPage(base), 'text/plain; charset=utf-8');
+          return servePage(ctx, `${base} llms`, () => llmsPage(base), { type: 'text/plain; charset=utf-8' });
         },
       }),
     ],

@@ -1,12 +1,12 @@
 import { rulesOf, type CollectionAccess } from '../../collections/rules/collection-rules.js';
 import type { Caller } from '../caller.js';
-import { deserialize, type Document } from 'bson';
+import type { Document } from 'bson';
 import { LRUCache } from 'lru-cache';
 import type { App } from '../../../app.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { beginEngineLog } from '../../collections/rules/log-settings.js';
 import { OWN_ID, type CallerSet, type Literal } from '../../collections/rules/rule.js';
-import { valuesAt, holdsAny, storedPath } from './bound-values.js';
+import { holdsAny, storedPath, valuesAt, valuesOfChanges } from './bound-values.js';
 import { forbidden } from '../../../errors.js';
 import type { Exists } from '../../../platform/database/database.js';
 import { whenKnown } from '../../../platform/when-known.js';
@@ -229,17 +229,8 @@ async function findConcerned(
     earlierOf: CHUNK,
   });
   if (!found || found.seq === after) return null;
-  const ids = new Set<Literal>();
-  for (const { document, earlier = [] } of found.changes) {
-    for (const { bytes, isPartial } of [...earlier, ...(document ? [{ bytes: document, isPartial: false }] : [])]) {
-      const fields = deserialize(bytes, { validation: { utf8: false } });
-      for (const path of userPaths) {
-        if (isPartial && !Object.hasOwn(fields, path.split('.')[0]!)) return null;
-        for (const value of valuesAt(fields, path.split('.'))) ids.add(value);
-      }
-    }
-  }
-  return { ids, seq: found.seq };
+  const ids = valuesOfChanges(found.changes, [...userPaths]);
+  return ids && { ids, seq: found.seq };
 }
 
 export type SetAnswers = Map<string, boolean | readonly Literal[]>;

@@ -1,4 +1,4 @@
-import { ObjectId, type Document } from 'bson';
+import { deserialize, ObjectId, type Document } from 'bson';
 import { findObjectId, isObjectId } from '../../../platform/ids.js';
 import { type CallerSet, ID_PATH, type Literal } from '../../collections/rules/rule.js';
 import { isComparable, type BoundValues } from './compile-rule.js';
@@ -72,6 +72,28 @@ function valueAt(document: unknown, path: string): unknown {
     value = (value as Record<string, unknown>)[part];
   }
   return value;
+}
+
+/** A change of a document in a log: how it is now, and how it was before. */
+interface LoggedChange {
+  document: Buffer | null;
+  earlier?: readonly { bytes: Buffer; isPartial: boolean }[] | null;
+}
+
+/** The values that changed documents hold, or held, at paths of rules; null where a log does not know enough. */
+export function valuesOfChanges(changes: readonly LoggedChange[], paths: readonly string[]): Set<Literal> | null {
+  const found = new Set<Literal>();
+  for (const { document, earlier } of changes) {
+    const states = [...(earlier ?? []), ...(document ? [{ bytes: document, isPartial: false }] : [])];
+    for (const { bytes, isPartial } of states) {
+      const fields = deserialize(bytes, { validation: { utf8: false } });
+      for (const path of paths.map(storedPath)) {
+        if (isPartial && !Object.hasOwn(fields, path.split('.')[0]!)) return null;
+        for (const value of valuesAt(fields, path.split('.'))) found.add(value);
+      }
+    }
+  }
+  return found;
 }
 
 /** The comparable values at a path, including those inside lists. */

@@ -1,6 +1,5 @@
-import { deserialize } from 'bson';
 import type { App } from '../../../app.js';
-import { storedPath, valuesAt } from '../../access/rules/bound-values.js';
+import { valuesOfChanges } from '../../access/rules/bound-values.js';
 import { hintOf, type LogPosition } from '../../changes/change-log.js';
 import type { Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
@@ -120,16 +119,9 @@ async function findConcerned(
   for (let seq = at.seq; seq < end.seq;) {
     const found = await log.watch({ after: { epoch: at.epoch, seq }, ...search });
     if (!found || found.seq === seq) return null;
-    for (const { document, earlier } of found.changes) {
-      const states = [...(earlier ?? []), ...(document ? [{ bytes: document, isPartial: false }] : [])];
-      for (const { bytes, isPartial } of states) {
-        const fields = deserialize(bytes, { validation: { utf8: false } });
-        for (const path of userPaths.map(storedPath)) {
-          if (isPartial && !Object.hasOwn(fields, path.split('.')[0]!)) return null;
-          for (const value of valuesAt(fields, path.split('.'))) users.add(value);
-        }
-      }
-    }
+    const changed = valuesOfChanges(found.changes, userPaths);
+    if (!changed) return null;
+    for (const user of changed) users.add(user);
     seq = found.seq;
   }
   return users;
