@@ -94,6 +94,20 @@ export async function callHandler<T = string>(app: App, call: HandlerCall, read:
   }
 }
 
+/** callHandler for a try whose outcome is shown: what it says, or why that is no answer. */
+export async function tryHandler<T = string>(
+  app: App,
+  call: HandlerCall,
+  read: Read<T> | null,
+): Promise<{ answer: T | string; error: string | null }> {
+  try {
+    return { answer: await callHandler(app, call, read), error: null };
+  } catch (error) {
+    if (!(error instanceof HandlerFailure)) throw error;
+    return { answer: error.answer, error: error.message };
+  }
+}
+
 type Read<T> = (answer: unknown) => T;
 
 interface Reply {

@@ -5,6 +5,7 @@ import type { JobDefinition } from '../../platform/jobs/job.js';
 import type { Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
 import { SCHEDULED_CALLS } from '../projects/own-code.js';
+import { emptyDelivery, endedBy } from '../webhooks/deliveries/build-delivery.js';
 import { deliveryId, deliveryStore, type Delivery, type DeliveryAttempt } from '../webhooks/deliveries/delivery.js';
 import type { HandlerCall } from './hook.js';
 
@@ -19,24 +20,10 @@ export type LoggedCall = Pick<HandlerCall, 'projectId' | 'ownerId' | 'id' | 'eve
 export function noteCall(app: App, call: LoggedCall, attempt: DeliveryAttempt): void {
   const { projectId, ownerId, id, event, documentId = null } = call;
   const delivery: Delivery = {
-    _id: `${deliveryId(id, ownerId)}.${attempt.at.getTime()}`,
-    projectId,
-    webhookId: ownerId,
-    eventId: id,
-    event,
-    collection: null,
-    action: 'call',
-    documentId,
-    lane: id,
-    seq: 0,
-    state: attempt.error === null ? 'delivered' : 'failed',
-    dueAt: attempt.at,
-    claims: 1,
-    unfinished: 0,
-    failures: attempt.error === null ? 0 : 1,
-    attempts: [{ ...attempt, response: attempt.response.slice(0, KEPT_CHARACTERS) }],
-    createdAt: attempt.at,
-    updatedAt: attempt.at,
+    ...emptyDelivery(id, { id: ownerId }, attempt.at.getTime()),
+    ...endedBy({ ...attempt, response: attempt.response.slice(0, KEPT_CHARACTERS) }, attempt.error === null),
+    ...{ _id: `${deliveryId(id, ownerId)}.${attempt.at.getTime()}`, projectId, event, documentId, lane: id, seq: 0 },
+    ...{ collection: null, action: 'call' },
   };
   app.backgroundTasks.add('hooks.log', delivery, async (items) => {
     const own = new Map(items.map((item) => [item._id, item]));

@@ -13,7 +13,7 @@ import { requireOwnFile } from '../projects/own-code.js';
 import { findHook, noHook, openHandler, requireHookEvent, encryptHandler, type HandlerTarget } from './hook.js';
 import { randomUUID } from 'node:crypto';
 import { readAnswer } from './before-calls.js';
-import { callHandler, HandlerFailure } from './call-handler.js';
+import { tryHandler } from './call-handler.js';
 
 export const MIN_TIMEOUT_MS = 500;
 export const MAX_TIMEOUT_MS = 10_000;
@@ -213,14 +213,8 @@ export async function testHook(
     ...{ depth: 1, target: openHandler(app, project._id, hook) },
     body: JSON.stringify({ event, test: true, caller, document, idempotencyKey: null }),
   };
-  try {
-    const answer = await callHandler(app, call, (json) => {
-      readAnswer(json, 1, true);
-      return json;
-    });
-    return { answer, error: null };
-  } catch (error) {
-    if (!(error instanceof HandlerFailure)) throw error;
-    return { answer: error.answer, error: error.message };
-  }
+  return tryHandler(app, call, (json) => {
+    readAnswer(json, 1, true);
+    return json;
+  });
 }

@@ -5,7 +5,7 @@ import { retryDelay, type JobDefinition } from '../../platform/jobs/job.js';
 import { putJob } from '../../platform/jobs/job-queue.js';
 import { projectStore } from '../projects/project-store.js';
 import { SCHEDULED_CALLS } from '../projects/own-code.js';
-import { callHandler, HandlerFailure } from './call-handler.js';
+import { tryHandler } from './call-handler.js';
 import { readDueTimes, changeSchedule, laterThan, scheduleStore, type ScheduledCall } from './schedule.js';
 import { openHandler, type HandlerCall } from './hook.js';
 
@@ -194,10 +194,5 @@ export async function callSchedule(
     depth: 0,
     inBackground: true,
   };
-  try {
-    return { answer: await callHandler(app, call, null), error: null };
-  } catch (error) {
-    if (!(error instanceof HandlerFailure)) throw error;
-    return { answer: error.answer, error: error.message };
-  }
+  return tryHandler(app, call, null);
 }

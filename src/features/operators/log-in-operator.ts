@@ -4,9 +4,7 @@ import { unauthenticated, forbidden } from '../../errors.js';
 import { OPERATORS_TENANT } from '../../http/admission/tenants.js';
 import type { PasswordWork } from '../../platform/secrets/password.js';
 import {
-  hashOperatorToken,
   operatorSessionStore,
-  operatorStore,
   type Operator,
   type OperatorSession,
   type SignedInOperator,
@@ -65,26 +63,14 @@ export async function logInOperator(
 ): Promise<OpenedSession & { operator: Operator }> {
   const operator = await proveOperator(app, input, asking, SIGN_IN);
   const act = { actor: operator.email, action: 'operator login', input: {}, requestId: asking.requestId };
-  const opened = await withAuditEntry(app, act, async () => {
-    const session = await openOperatorSession(app, operator, SESSION_MS, { isConsole });
-    await requireStillConfirmed(app, operator, session);
-    return session;
-  });
+  // The password may have been changed, or the operator removed, since it was proven.
+  const admit = (stored: Operator | null): void => {
+    if (stored?.passwordHash !== operator.passwordHash) throw unauthenticated('INVALID_CREDENTIALS', REFUSAL);
+  };
+  const opened = await withAuditEntry(app, act, () =>
+    openOperatorSession(app, operator, SESSION_MS, { isConsole, admit }),
+  );
   return { operator, ...opened };
-}
-
-/**
- * Takes the session back where the password has been changed, or the operator removed, since it was proven: that may
- * have ended all sessions just before this one was there.
- */
-async function requireStillConfirmed(
-  app: App,
-  { _id, passwordHash }: Operator,
-  { token }: OpenedSession,
-): Promise<void> {
-  if (await operatorStore(app).findOne({ _id, passwordHash })) return;
-  await operatorSessionStore(app).deleteOne({ _id: hashOperatorToken(token) });
-  throw unauthenticated('INVALID_CREDENTIALS', REFUSAL);
 }
 
 /** The operator whose password it is; refuses as logInOperator does. */

@@ -3,6 +3,8 @@ import { missing, unauthenticated } from '../../errors.js';
 import { OPERATORS_TENANT } from '../../http/admission/tenants.js';
 import {
   forgetOperators,
+  OPERATOR_SESSIONS,
+  OPERATORS,
   isIdle,
   operatorSessionStore,
   operatorStore,
@@ -136,23 +138,27 @@ export interface OpenedSession {
 
 /**
  * Gives out a token that works for `ttlMs`, unless its operator is removed before; one of the console ends earlier when
- * it is not used.
+ * it is not used. In the same transaction `admit` throws why the operator, as it is then, gets none.
  */
 export async function openOperatorSession(
   app: App,
   operator: Pick<Operator, '_id'>,
   ttlMs: number,
-  { isConsole = false } = {},
+  { isConsole = false, admit }: { isConsole?: boolean; admit?: (stored: Operator | null) => void } = {},
 ): Promise<OpenedSession> {
   const token = generateOperatorToken();
   const nowMs = app.clock.now();
   const expiresAt = new Date(nowMs + ttlMs);
-  await operatorSessionStore(app).insertOne({
+  const session: OperatorSession = {
     _id: hashOperatorToken(token),
     operatorId: operator._id,
     createdAt: new Date(nowMs),
     expiresAt,
     ...(isConsole && { isConsole, usedAt: new Date(nowMs) }),
+  };
+  await app.db.transaction((tx) => {
+    admit?.(tx.get<Operator>(OPERATORS, operator._id));
+    tx.put(OPERATOR_SESSIONS, session);
   });
   return { token, expiresAt };
 }

@@ -3,7 +3,7 @@ import { ObjectId } from 'bson';
 import type { Actor } from '../../../platform/actor.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { USERS } from '../../collections/users-collection.js';
-import { deliveryId, type Delivery } from './delivery.js';
+import { deliveryId, type Delivery, type DeliveryAttempt } from './delivery.js';
 import { TEST_EVENT, type Action } from '../webhook-event.js';
 import type { Webhook } from '../webhook-store.js';
 
@@ -130,7 +130,14 @@ export function buildPing(projectId: ObjectId, webhook: Webhook, nowMs: number):
   };
 }
 
-function emptyDelivery(eventId: string, webhook: Webhook, nowMs: number) {
+/** What a delivery of one try is, once that has ended. */
+export function endedBy(attempt: DeliveryAttempt, isDelivered: boolean) {
+  const state = isDelivered ? ('delivered' as const) : ('failed' as const);
+  return { state, claims: 1, failures: isDelivered ? 0 : 1, attempts: [attempt] };
+}
+
+/** The part of a delivery that no try has changed yet. */
+export function emptyDelivery(eventId: string, webhook: Pick<Webhook, 'id'>, nowMs: number) {
   const now = new Date(nowMs);
   return {
     _id: deliveryId(eventId, webhook.id),

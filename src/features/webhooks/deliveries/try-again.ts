@@ -6,7 +6,7 @@ import { deliveryMissing, deliveryStore, type Delivery } from './delivery.js';
 import { holdPayload } from './payload.js';
 import { requireWebhook } from '../webhook-store.js';
 import { attemptDelivery } from './attempt-delivery.js';
-import { buildPing } from './build-delivery.js';
+import { buildPing, endedBy } from './build-delivery.js';
 import { judgeAttempt } from './record-attempt.js';
 
 /**
@@ -55,13 +55,7 @@ export async function testWebhook(app: App, project: Project, id: string): Promi
   const ping = buildPing(project._id, webhook, app.clock.now());
   const { attempt, outcome } = await attemptDelivery(app, webhook, ping, ping.body);
   const delivered = judgeAttempt(outcome, 0, app.clock.now(), 0).kind === 'delivered';
-  const delivery: Delivery = {
-    ...ping,
-    state: delivered ? 'delivered' : 'failed',
-    claims: 1,
-    failures: delivered ? 0 : 1,
-    attempts: [attempt],
-  };
+  const delivery: Delivery = { ...ping, ...endedBy(attempt, delivered) };
   await deliveryStore(app).insertOne(delivery);
   return delivery;
 }
