@@ -10,7 +10,7 @@ import { openSeed } from '../../helpers/seed.js';
  * goes on for minutes. Judged is what other work of the machine does not change: processor time, memory, what is
  * stored and sent; and of that what every measure of a volley shows (`measureLeast`).
  */
-it('no stranger harms another: a generated round stays within the bounds', { timeout: 400_000 }, async () => {
+it('no stranger harms another: a generated round stays within the bounds', { timeout: 900_000 }, async () => {
   const random = openRandom(openSeed('strangers'));
   const target = use(await openTarget());
   const short = {
