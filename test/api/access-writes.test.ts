@@ -26,6 +26,7 @@ for (const rls of ['off', 'public-read', 'private'] as const) {
   });
   collections.set(rls, collection);
 }
+await buildCollection(test.app, owner.project, { name: 'loose', rls: { mode: 'private', ownerField: 'userId' } });
 const tokens = signBearers(test.app, owner.project, stranger.project, USER);
 
 /** A stored document, put there past all rules. */
@@ -128,6 +129,19 @@ describe('the owner field', () => {
     }
     const stored = await documentStore(test.app, collections.get('private')!).findOne({ _id: new ObjectId(id) });
     expect(stored).toMatchObject({ title: 'before', userId: USER });
+  });
+
+  it.each([[null], [[USER]], [''], [5]])('of a new document is nobody else: %j', async (userId) => {
+    for (const name of ['private', 'loose']) {
+      const add = (key: 'publishable' | 'secret', bearer = {}) =>
+        request(test.server)
+          .post(`/api/data/${name}`)
+          .set({ 'x-api-key': owner[key], ...bearer })
+          .send({ title: 'x', userId });
+      const reply = await add('publishable', { authorization: `Bearer ${tokens.user}` });
+      expect([reply.status, reply.body.code]).toEqual([403, 'OWNER_MISMATCH']);
+      if (userId === 5) expect((await add('secret').expect(400)).body.details).toMatchObject([{ field: 'userId' }]);
+    }
   });
 
   it('can be given once, by the secret key, to a document that has none', async () => {
