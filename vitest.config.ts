@@ -20,11 +20,11 @@ const reportFile = process.env.BSVC_TEST_REPORT;
 const modules = process.env.BSVC_TEST_MODULES ?? join(temporary, 'modules');
 
 const patient = {
-  // For what hangs: no test measures by them how long a machine takes.
-  testTimeout: 120_000,
-  hookTimeout: 120_000,
+  // For what hangs: no test measures by them how long a machine takes, which may have ten times as much to do.
+  testTimeout: 400_000,
+  hookTimeout: 400_000,
   // A second, as it is otherwise, passes on a busy machine before a browser or a process has done anything.
-  expect: { poll: { timeout: 45_000 } },
+  expect: { poll: { timeout: 150_000 } },
   pool: 'forks' as const,
 };
 // The API's tests run twice: on the engine in the process, and through the official driver against a replica set of one

@@ -12,7 +12,7 @@ declare const localStorage: { clear(): void };
 
 const RTL = 'ملاحظة طويلة باللغة العربية';
 
-describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () => {
+describe.skipIf(!CHROMIUM)('documents at the console', () => {
   const stage = useConsole();
   let articles: Collection;
   let ids: string[];

@@ -13,7 +13,7 @@ declare const performance: { timeOrigin: number };
 const TOKEN = 'an-admin-token-of-this-test';
 const AWAY = 'The server does not respond. You see the last data';
 
-describe.skipIf(!CHROMIUM)('a console whose server is killed', { timeout: 120_000 }, () => {
+describe.skipIf(!CHROMIUM)('a console whose server is killed', () => {
   let dir: TempDir;
   let settings: Record<string, string>;
   let port: number;
@@ -54,7 +54,7 @@ describe.skipIf(!CHROMIUM)('a console whose server is killed', { timeout: 120_00
     await call('POST', `/api/projects/${project.id}/collections`, { name: 'posts', fields });
     posts = `/api/projects/${project.id}/collections/posts`;
     browser = await chromium.launch({ executablePath: CHROMIUM!, args: ['--no-sandbox', '--disable-gpu'] });
-  }, 120_000);
+  });
   afterAll(async () => {
     await browser?.close();
     killRunning();

@@ -20,7 +20,7 @@ declare const location: { hash: string };
 
 const ADA = 'ada@example.test';
 
-describe.skipIf(!CHROMIUM)('rules at the console', { timeout: 120_000 }, () => {
+describe.skipIf(!CHROMIUM)('rules at the console', () => {
   const stage = useConsole();
 
   /** A collection of cards, two of them readable for Ada. */

@@ -49,7 +49,7 @@ const FIELDS = [
   ['shown', 'Boolean'],
 ] as const;
 
-describe.skipIf(!CHROMIUM)('the ten tasks of an admin', { timeout: 120_000 }, () => {
+describe.skipIf(!CHROMIUM)('the ten tasks of an admin', () => {
   const stage = useConsole({ settings: { BSVC_BACKUP_TO: BACKUPS } });
 
   /** What each takes here, and in the dashboard of PocketBase 0.40, counted in the same way on 2026-11-26. */

@@ -28,7 +28,7 @@ interface Place {
   shows?: string;
 }
 
-describe.skipIf(!CHROMIUM)('text that others have stored, at the console', { timeout: 120_000 }, () => {
+describe.skipIf(!CHROMIUM)('text that others have stored, at the console', () => {
   const stage = useConsole({ settings: { BSVC_MAIL_FROM: 'shop@example.test' } });
   let places: Record<string, Place>;
 

@@ -12,7 +12,7 @@ declare const InputEvent: new (name: string, options: { bubbles: boolean }) => E
 const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAUEBAAAACwAAAAAAQABAAACAkQBADs=', 'base64');
 const XSS = '<img src=x onerror="document.title=\'broken in\'">';
 
-describe.skipIf(!CHROMIUM)('files and queries at the console', { timeout: 120_000 }, () => {
+describe.skipIf(!CHROMIUM)('files and queries at the console', () => {
   const stage = useConsole();
   const storedNames = async (): Promise<string[]> =>
     (await fileStore(stage.test.app).find({ state: 'confirmed' }).toArray()).map(({ name }) => name).sort();

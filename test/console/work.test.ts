@@ -53,7 +53,7 @@ async function typeJson(page: Page, label: string, value: object): Promise<void>
   await page.keyboard.insertText(JSON.stringify(value));
 }
 
-describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
+describe.skipIf(!CHROMIUM)('work at the console', () => {
   const stage = useConsole();
 
   it('changes a document by the fields that were changed, trashes it, and undoes that', async () => {

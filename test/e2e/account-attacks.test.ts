@@ -193,7 +193,7 @@ it('leaves each account to who proved its address last, and its ways in to its h
     const round: Round = { before: now, after: now, byProject: new Set(), deeds: [], opened: records.opened };
     faults.push(...judge(round, ownerOf, records).map((each) => `${each} (at the end, ${what})`));
   }
-}, 300_000);
+});
 
 it('takes no more guesses than a day allows, from however many networks, by whatever route', async () => {
   const victim = new Person('victim', ['victim@example.test'], world, newRecords());
@@ -256,7 +256,7 @@ it('takes no more guesses than a day allows, from however many networks, by what
   expect(Math.max(...told.values())).toBeLessThanOrEqual(5);
   // The bounds were met, so they were what held.
   expect([factors > 10, [...told.values()].includes(5)]).toEqual([true, true]);
-}, 120_000);
+});
 
 it('changes no way in of an account with a factor by proofs of less, in whatever order', async () => {
   const reached = { asked: 0, refused: 0 };
@@ -301,7 +301,7 @@ it('changes no way in of an account with a factor by proofs of less, in whatever
   }
   console.log(`asked with less than the level: ${JSON.stringify(reached)}`);
   expect(reached.refused).toBeGreaterThan(LEVELS);
-}, 120_000);
+});
 
 function newRecords(): Records {
   return { round: -1, opened: [], deeds: [], spent: [], counts: {}, ends: new Map(), twice: [] };

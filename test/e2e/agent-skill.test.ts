@@ -105,7 +105,7 @@ describe.each(APPS)('SKILL.md, followed literally for $name', ({ name, declarati
       expect([words, code, stderr]).toEqual([words, 0, '']);
       answers.set(words.slice(0, 2).join(' '), JSON.parse(stdout) as Record<string, unknown>);
     }
-  }, 120_000);
+  });
   afterAll(async () => {
     await service.stop();
     await dir.remove();

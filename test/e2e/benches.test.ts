@@ -16,7 +16,7 @@ const BENCHES: readonly [name: string, options: string[]][] = [
   ['start', ['--documents', '200', '--rounds', '1', '--alone']],
   ['writes', ['1', '4']],
 ];
-describe('a benchmark', { timeout: 300_000 }, () => {
+describe('a benchmark', () => {
   // With each commit another one is tried.
   const random = openRandom(openSeed('benches'));
   it.each([random.pick(BENCHES)])('%s still comes to its figures', async (name, options) => {

@@ -90,7 +90,7 @@ describe('the help of a command', () => {
         .sort(),
     );
     for (const [name, text] of texts) expect(readFileSync(join(ROOT, 'dist/help', `${name}.txt`), 'utf8')).toBe(text);
-  }, 120_000);
+  });
 
   it('is the same wherever it comes from', () => {
     // A word before it that is no command's name leaves the kept one aside.

@@ -12,6 +12,5 @@ describe('followers of changes', () => {
       }
       expect(report.told).toBeGreaterThan(100);
     },
-    180_000,
   );
 });

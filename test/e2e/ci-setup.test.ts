@@ -20,4 +20,4 @@ it('a CI script sets a project up from nothing, uses it and takes it down, as of
     const outcome = await runShell(dir.path, [script], settings, 140_000);
     expect({ round, ...outcome }).toMatchObject({ code: 0, output: expect.stringContaining('== done') as string });
   }
-}, 300_000);
+});

@@ -91,7 +91,7 @@ async function damage({ file, bytes }: Uploaded): Promise<{ what: string; at: nu
   return { what, at: 0 };
 }
 
-describe('uploaded files that are not as they were stored', { timeout: 300_000 }, () => {
+describe('uploaded files that are not as they were stored', () => {
   it('are whole before: reads, doctor and backup say so', async () => {
     for (const { url, bytes } of files) {
       const { status, body } = await read(url);

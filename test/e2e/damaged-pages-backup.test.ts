@@ -17,7 +17,7 @@ const DOCUMENTS = 12_000;
 const SEED = openSeed('backups of damaged pages');
 
 /** A store of more than 8 MB, in which pages are other ones, earlier ones, or have a flipped bit in their head. */
-describe('a backup of a store with damaged pages', { timeout: 300_000 }, () => {
+describe('a backup of a store with damaged pages', () => {
   const random = openRandom(SEED);
   let dir: TempDir;
   let source: string;

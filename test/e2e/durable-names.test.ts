@@ -23,7 +23,7 @@ if (!compiled) console.log('Calls are not traced: there is no compiler');
  * A file survives a power cut when its content was synced, and after it got its name the directory was. Whatever a
  * command or a server leaves behind once it has said that it is done has to.
  */
-describe.skipIf(!compiled)('files that a command or a reply has promised', { timeout: 300_000 }, () => {
+describe.skipIf(!compiled)('files that a command or a reply has promised', () => {
   beforeAll(async () => {
     dir = await openTempDir();
     root = realpathSync(dir.path);

@@ -41,7 +41,7 @@ beforeAll(async () => {
     );
   });
   site = await listen(server);
-}, 120_000);
+});
 afterAll(async () => {
   await site?.close();
   await service?.stop();

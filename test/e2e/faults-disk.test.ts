@@ -86,7 +86,7 @@ async function problemsOfStore(): Promise<string[]> {
 }
 
 // Needs the right to mount a file system in memory.
-describe.skipIf(!probe)('a full disk', { timeout: 120_000 }, () => {
+describe.skipIf(!probe)('a full disk', () => {
   it('is 507 for what would be stored; what was answered stays, is read, and writes go on when there is space', async () => {
     const ids: string[] = [];
     await fillDisk();

@@ -176,15 +176,11 @@ async function follow(name: string, examples: readonly Example[]): Promise<strin
 describe('the examples of the guides', () => {
   it.each(
     guides.filter(({ name, examples }) => !RUN_ELSEWHERE.has(name) && examples.some((each) => isRun(name, each))),
-  )(
-    'do what they say, pasted as a whole: $name',
-    async ({ name, examples }) => {
-      const run = examples.filter((example) => isRun(name, example));
-      const output = await follow(name, run);
-      for (const { shown } of run) expect([missingLines(shown ?? '', output), output]).toEqual([[], output]);
-    },
-    300_000,
-  );
+  )('do what they say, pasted as a whole: $name', async ({ name, examples }) => {
+    const run = examples.filter((example) => isRun(name, example));
+    const output = await follow(name, run);
+    for (const { shown } of run) expect([missingLines(shown ?? '', output), output]).toEqual([[], output]);
+  });
 
   it('are in the shell, or saved and used by what is run, or listed with the reason why they are not run', () => {
     const idle = guides.flatMap(({ name, examples }) => {

@@ -80,7 +80,7 @@ describe('bsvc init --template react', () => {
     });
     try {
       const url = `http://localhost:${ports[5173]}`;
-      const health = await eventually('Vite answers', () => fetch(`${url}/api/health`).catch(() => null), 60_000);
+      const health = await eventually('Vite answers', () => fetch(`${url}/api/health`).catch(() => null));
       expect(await health.json()).toMatchObject({ status: 'ok' });
       expect(await (await fetch(`${url}/src/api.js`)).text()).toContain('VITE_BSVC_KEY');
     } finally {
@@ -144,7 +144,6 @@ describe('bsvc init --template react', () => {
       await bob.visit(`${url}lists/7`);
       await bob.until(`location.pathname === '/lists/7' && document.querySelector('.account')`);
     },
-    200_000,
   );
 });
 

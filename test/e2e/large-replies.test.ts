@@ -76,7 +76,7 @@ const KINDS: readonly [what: string, start: () => Socket][] = [
   ['aggregations', () => askAndWait('POST', '/api/data/scans/aggregate', '{"pipeline":[{"$limit":15}]}')],
 ];
 
-describe('clients that ask for large replies and do not read them', { timeout: 240_000 }, () => {
+describe('clients that ask for large replies and do not read them', () => {
   it.each(KINDS)(
     '(%s) cost bounded memory, others are served, and their connections are ended',
     async (_what, start) => {
@@ -88,7 +88,7 @@ describe('clients that ask for large replies and do not read them', { timeout: 2
         most = Math.max(most, (await residentBytes()) - idleBytes);
         return (await underWay()) <= 0;
       };
-      await eventually('all have ended', look, 150_000);
+      await eventually('all have ended', look);
       expect(most).toBeLessThan(MAX_GROWTH_BYTES);
       expect(await metric('bsvc_http_reply_bytes_held')).toBe(0);
       expect((await list()).items).toHaveLength(16);

@@ -149,92 +149,87 @@ describe.runIf(process.platform === 'linux' && process.arch === 'x64')('bsvc ser
   });
 });
 
-describe.runIf(process.platform === 'linux')(
-  'bsvc serve --processes 2, whose processes end',
-  { timeout: 180_000 },
-  () => {
-    /** The pauses after which ended processes were replaced, as the log tells. */
-    const pauses = ({ stderr }: RunningService): number[] =>
-      [...stderr().matchAll(/"pauseMs":(\d+)/g)].map(([, ms]) => Number(ms));
-    /** On a busy machine a start takes long. */
-    const PATIENCE_MS = 60_000;
-    const answers = async (url: string): Promise<boolean> =>
-      (await send(`${url}/api/health/live`, false, {}).catch(() => 0)) === 200;
+describe.runIf(process.platform === 'linux')('bsvc serve --processes 2, whose processes end', () => {
+  /** The pauses after which ended processes were replaced, as the log tells. */
+  const pauses = ({ stderr }: RunningService): number[] =>
+    [...stderr().matchAll(/"pauseMs":(\d+)/g)].map(([, ms]) => Number(ms));
+  /** On a busy machine a start takes long. */
+  const answers = async (url: string): Promise<boolean> =>
+    (await send(`${url}/api/health/live`, false, {}).catch(() => 0)) === 200;
 
-    it('starts although they are killed while they start', async () => {
-      const killed = new Set<number>();
-      const service = await startService(['serve', '--port', '0', '--processes', '2'], env(), {
-        onStart: (child) => {
-          const watch = setInterval(() => {
-            for (const share of childrenOf(child.pid!)) {
-              if (killed.size >= 3 || killed.has(share)) continue;
-              killed.add(share);
-              process.kill(share, 'SIGKILL');
-            }
-            if (killed.size >= 3) clearInterval(watch);
-          }, 10);
-          child.once('exit', () => clearInterval(watch));
-        },
-      });
-      running.push(service);
-      // On a busy machine one may be ready before it is seen, and then be killed.
-      await eventually('three were killed', () => killed.size === 3, PATIENCE_MS);
-      await eventually('each is replaced', () => pauses(service).length === 3, PATIENCE_MS);
-      await eventually('there are others that answer', () => answers(service.ready.url), PATIENCE_MS);
-      expect(pauses(service)).toEqual([100, 100, 100]);
+  it('starts although they are killed while they start', async () => {
+    const killed = new Set<number>();
+    const service = await startService(['serve', '--port', '0', '--processes', '2'], env(), {
+      onStart: (child) => {
+        const watch = setInterval(() => {
+          for (const share of childrenOf(child.pid!)) {
+            if (killed.size >= 3 || killed.has(share)) continue;
+            killed.add(share);
+            process.kill(share, 'SIGKILL');
+          }
+          if (killed.size >= 3) clearInterval(watch);
+        }, 10);
+        child.once('exit', () => clearInterval(watch));
+      },
     });
+    running.push(service);
+    // On a busy machine one may be ready before it is seen, and then be killed.
+    await eventually('three were killed', () => killed.size === 3);
+    await eventually('each is replaced', () => pauses(service).length === 3);
+    await eventually('there are others that answer', () => answers(service.ready.url));
+    expect(pauses(service)).toEqual([100, 100, 100]);
+  });
 
-    it('replaces those that are killed without making them wait, however often', async () => {
-      const service = await serve(2, {}, await findFreePort());
-      for (let round = 1; round <= 2; round++) {
-        const shares = childrenOf(service.ready.pid);
-        for (const share of shares) process.kill(share, 'SIGKILL');
-        await eventually('they are gone', () => !shares.some(isAlive));
-        await eventually('there are others that answer', () => answers(service.ready.url), PATIENCE_MS);
-        await eventually('there are as many', () => childrenOf(service.ready.pid).length === 2, PATIENCE_MS);
-      }
-      expect(pauses(service).length).toBeGreaterThanOrEqual(4);
-      expect(new Set(pauses(service))).toEqual(new Set([100]));
-    });
-
-    it('gives the connections that one was given which is stopped to another, so that no client notices', async () => {
-      const service = await serve(2, { BSVC_WATCHDOG: '6s' }, await findFreePort());
-      const [stopped] = childrenOf(service.ready.pid) as [number];
-      process.kill(stopped, 'SIGSTOP');
-      // It is given one of them, and the others go on by the other process.
-      const requests = Array.from({ length: 8 }, () => send(`${service.ready.url}/api/health/live`, false, {}));
-      expect(await Promise.all(requests)).toEqual(Array.from({ length: 8 }, () => 200));
-      await eventually('it was ended', () => !isAlive(stopped), PATIENCE_MS);
-      expect(service.stderr()).toContain('is stuck and is ended');
-    });
-
-    it('ends the connections that all of those had been given, so that no client waits for ever', async () => {
-      const service = await serve(2, {}, await findFreePort());
+  it('replaces those that are killed without making them wait, however often', async () => {
+    const service = await serve(2, {}, await findFreePort());
+    for (let round = 1; round <= 2; round++) {
       const shares = childrenOf(service.ready.pid);
-      // They take nothing any more: what the supervisor gives them stays on the way.
-      for (const share of shares) process.kill(share, 'SIGSTOP');
-      const requests = Array.from({ length: 8 }, () =>
-        send(`${service.ready.url}/api/health/live`, false, {}).catch((error: Error) => error.message),
-      );
-      const connected = (): number => countConnections(new URL(service.ready.url).port);
-      await eventually('the connections stand', () => connected() >= 8);
       for (const share of shares) process.kill(share, 'SIGKILL');
-      // Cut where no process was there any more, answered where a new one was there already.
-      const ends = await Promise.all(requests);
-      expect(ends.filter((end) => typeof end === 'number' && end !== 200)).toEqual([]);
-      await eventually('there are others that answer', () => answers(service.ready.url), PATIENCE_MS);
-    });
+      await eventually('they are gone', () => !shares.some(isAlive));
+      await eventually('there are others that answer', () => answers(service.ready.url));
+      await eventually('there are as many', () => childrenOf(service.ready.pid).length === 2);
+    }
+    expect(pauses(service).length).toBeGreaterThanOrEqual(4);
+    expect(new Set(pauses(service))).toEqual(new Set([100]));
+  });
 
-    it('tries those that cannot start ever more rarely, and serves again when they can', async () => {
-      const service = await serve(2, {}, await findFreePort());
-      const key = join(dir.path, 'secret.key');
-      renameSync(key, `${key}.away`);
-      writeFileSync(key, '');
-      for (const share of childrenOf(service.ready.pid)) process.kill(share, 'SIGKILL');
-      await eventually('the pause grows', () => pauses(service).some((ms) => ms >= 400), PATIENCE_MS);
-      expect(service.process.exitCode).toBeNull();
-      renameSync(`${key}.away`, key);
-      await eventually('they serve again', () => answers(service.ready.url), PATIENCE_MS);
-    });
-  },
-);
+  it('gives the connections that one was given which is stopped to another, so that no client notices', async () => {
+    const service = await serve(2, { BSVC_WATCHDOG: '6s' }, await findFreePort());
+    const [stopped] = childrenOf(service.ready.pid) as [number];
+    process.kill(stopped, 'SIGSTOP');
+    // It is given one of them, and the others go on by the other process.
+    const requests = Array.from({ length: 8 }, () => send(`${service.ready.url}/api/health/live`, false, {}));
+    expect(await Promise.all(requests)).toEqual(Array.from({ length: 8 }, () => 200));
+    await eventually('it was ended', () => !isAlive(stopped));
+    expect(service.stderr()).toContain('is stuck and is ended');
+  });
+
+  it('ends the connections that all of those had been given, so that no client waits for ever', async () => {
+    const service = await serve(2, {}, await findFreePort());
+    const shares = childrenOf(service.ready.pid);
+    // They take nothing any more: what the supervisor gives them stays on the way.
+    for (const share of shares) process.kill(share, 'SIGSTOP');
+    const requests = Array.from({ length: 8 }, () =>
+      send(`${service.ready.url}/api/health/live`, false, {}).catch((error: Error) => error.message),
+    );
+    const connected = (): number => countConnections(new URL(service.ready.url).port);
+    await eventually('the connections stand', () => connected() >= 8);
+    for (const share of shares) process.kill(share, 'SIGKILL');
+    // Cut where no process was there any more, answered where a new one was there already.
+    const ends = await Promise.all(requests);
+    expect(ends.filter((end) => typeof end === 'number' && end !== 200)).toEqual([]);
+    await eventually('there are others that answer', () => answers(service.ready.url));
+  });
+
+  it('tries those that cannot start ever more rarely, and serves again when they can', async () => {
+    const service = await serve(2, {}, await findFreePort());
+    const key = join(dir.path, 'secret.key');
+    renameSync(key, `${key}.away`);
+    writeFileSync(key, '');
+    for (const share of childrenOf(service.ready.pid)) process.kill(share, 'SIGKILL');
+    await eventually('the pause grows', () => pauses(service).some((ms) => ms >= 400));
+    expect(service.process.exitCode).toBeNull();
+    renameSync(`${key}.away`, key);
+    await eventually('they serve again', () => answers(service.ready.url));
+  });
+});

@@ -29,7 +29,7 @@ afterEach(async () => {
   await dir.remove();
 });
 
-describe.runIf(process.platform === 'linux')('the watchdog of a single bsvc serve', { timeout: 120_000 }, () => {
+describe.runIf(process.platform === 'linux')('the watchdog of a single bsvc serve', () => {
   it('ends the process by a signal and says why when its main thread waits for a lock that nobody frees', async () => {
     service = await startService(['serve', '--port', '0'], env);
     await runOrThrow(['project', 'create', 'shop'], env);
@@ -79,7 +79,7 @@ const LOOP = `
 const spent = (pid: number): number =>
   Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')[11]) / 100;
 
-describe.runIf(process.platform === 'linux')('a watchdog', { timeout: 120_000 }, () => {
+describe.runIf(process.platform === 'linux')('a watchdog', () => {
   const started: ChildProcess[] = [];
   afterEach(() => {
     for (const child of started.splice(0)) child.kill('SIGKILL');
@@ -114,7 +114,7 @@ describe.runIf(process.platform === 'linux')('a watchdog', { timeout: 120_000 },
   it('that is switched off lets it compute', async () => {
     const child = loop('off');
     await once(child.stdout!, 'data');
-    await eventually('it has computed for longer', () => spent(child.pid!) > 1, 50_000);
+    await eventually('it has computed for longer', () => spent(child.pid!) > 1);
     expect(isAlive(child.pid!)).toBe(true);
     expect(child.exitCode ?? child.signalCode).toBeNull();
   });

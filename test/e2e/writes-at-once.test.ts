@@ -59,7 +59,7 @@ async function start(words: string[], env: Record<string, string>): Promise<stri
   return service.ready.url;
 }
 
-describe('writes at the same time', { timeout: 240_000 }, () => {
+describe('writes at the same time', () => {
   it.each([
     ['by one process', 1, false],
     ['by two processes', 2, false],

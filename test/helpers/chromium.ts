@@ -75,21 +75,15 @@ export interface DrivenPage extends Browser {
   setOffline(isOffline: boolean): Promise<void>;
 }
 
-const PAGE_DEADLINE_MS = 60_000;
-
 /** Opens `url` in a headless browser and works in the page by expressions, through the browser's debugging port. */
 export async function drivePage(url: string): Promise<DrivenPage> {
   const browser = await startBrowser(url);
-  const targets = await eventually(
-    'the browser tells its pages',
-    async () => {
-      const port = (await readFile(join(browser.profile, 'DevToolsActivePort'), 'utf8').catch(() => '')).split('\n')[0];
-      if (!port) return null;
-      const list = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as Target[];
-      return list.some(({ type }) => type === 'page') ? list : null;
-    },
-    PAGE_DEADLINE_MS,
-  );
+  const targets = await eventually('the browser tells its pages', async () => {
+    const port = (await readFile(join(browser.profile, 'DevToolsActivePort'), 'utf8').catch(() => '')).split('\n')[0];
+    if (!port) return null;
+    const list = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as Target[];
+    return list.some(({ type }) => type === 'page') ? list : null;
+  });
   const socket = new WebSocket(targets.find(({ type }) => type === 'page')!.webSocketDebuggerUrl);
   await once(socket as never, 'open');
   const waiting = new Map<number, (reply: EvaluateReply) => void>();
@@ -125,7 +119,7 @@ export async function drivePage(url: string): Promise<DrivenPage> {
           if (/navigated|context was destroyed|find context/.test(error.message)) return false;
           throw error;
         });
-      await eventually(expression, look, PAGE_DEADLINE_MS);
+      await eventually(expression, look);
     },
     async setOffline(offline) {
       const limits = { latency: 0, downloadThroughput: -1, uploadThroughput: -1 };

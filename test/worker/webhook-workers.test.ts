@@ -84,18 +84,16 @@ describe.skipIf(process.env.BSVC_TEST_TRANSPORT === 'wire')('bsvc worker', () =>
     await stopBetweenWrites(test.dataDir, frozen.ready.pid);
     receiver.answer = (response) => void response.writeHead(200).end('second');
     await startWorker();
-    const delivered = await eventually(
-      'the other worker has delivered it',
-      async () => (await listAllDeliveries(test.app)).find(({ state }) => state === 'delivered'),
-      60_000,
+    const delivered = await eventually('the other worker has delivered it', async () =>
+      (await listAllDeliveries(test.app)).find(({ state }) => state === 'delivered'),
     );
     held[0]!.writeHead(500).end('late');
     frozen.process.kill('SIGCONT');
-    await eventually('the first worker notices', () => /lease was lost/.test(frozen.stderr()), 60_000);
+    await eventually('the first worker notices', () => /lease was lost/.test(frozen.stderr()));
     expect(await frozen.stop()).toBe(0);
     expect(await listAllDeliveries(test.app)).toEqual([delivered]);
     expect(delivered).toMatchObject({ failures: 0, attempts: [{ status: 200, response: 'second' }] });
-  }, 120_000);
+  });
 
   it('stopped with SIGTERM under load loses, repeats and delays nothing', async () => {
     const receiver = await openReceiver();
@@ -117,5 +115,5 @@ describe.skipIf(process.env.BSVC_TEST_TRANSPORT === 'wire')('bsvc worker', () =>
     expect(new Set(receiver.received.map(({ event }) => event.id)).size).toBe(300);
     // Nobody had to wait for a lease to run out: each was sent at its first attempt.
     expect((await listAllDeliveries(test.app)).every(({ claims }) => claims === 1)).toBe(true);
-  }, 120_000);
+  });
 });

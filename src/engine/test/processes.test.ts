@@ -127,7 +127,7 @@ describe('several processes on one data directory', () => {
       .createIndex({ n: 1 })
       .catch(() => null);
     const isAsked = async (): Promise<boolean> => (await items.indexes()).some((index) => index.name === 'n_1');
-    await expect.poll(isAsked, { interval: 1, timeout: 45_000 }).toBe(true);
+    await expect.poll(isAsked, { interval: 1 }).toBe(true);
     await engine.close();
     await building;
     await client.close();

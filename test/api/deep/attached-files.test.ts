@@ -397,5 +397,5 @@ describe('a file that belongs to a document', () => {
     // The secret key is shown it at first, and a guest is not always.
     expect(found.yes).toBeGreaterThanOrEqual(3);
     expect(found.yes + found.no).toBe(60);
-  }, 60_000);
+  });
 });

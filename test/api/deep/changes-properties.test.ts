@@ -154,7 +154,6 @@ describe('followers of any filter and key', () => {
       }
       expect(followers.filter(({ follower }) => follower.told.length === 0)).toEqual([]);
     },
-    240_000,
   );
 
   it.each(['private', 'public-read'] as const)(
@@ -209,6 +208,5 @@ describe('followers of any filter and key', () => {
       }
       for (const { follower } of followers) await follower.disconnect();
     },
-    240_000,
   );
 });

@@ -172,7 +172,7 @@ const FILES: Readonly<Record<string, string>> = {
 const RETURNS = new Set(['lies', 'writes to the service']);
 
 describe.each(Object.entries(FILES))('a file that %s', (what, code) => {
-  it('has what asked it refused or tried again, until it is mended', { timeout: 300_000 }, async () => {
+  it('has what asked it refused or tried again, until it is mended', async () => {
     const kinds = Object.entries(KINDS).filter(([event]) => !(event.startsWith('after.') && RETURNS.has(what)));
     const write = async ({ project }: Shop, event: string, body: string): Promise<void> => {
       const dir = join(folder.path, project.name);
@@ -215,7 +215,7 @@ const RECEIVERS: Readonly<Record<string, WebhookReceiver['answer']>> = {
 const ENOUGH = new Set(['lies', 'answers too much', 'answers without an end']);
 
 describe.each(Object.entries(RECEIVERS))('a receiver that %s', (what, answer) => {
-  it('has what asked it refused or tried again', { timeout: 300_000 }, async () => {
+  it('has what asked it refused or tried again', async () => {
     const receiver = use(await openWebhookReceiver());
     receiver.answer = answer;
     const kinds = Object.entries(KINDS).filter(

@@ -117,4 +117,4 @@ it('followers of what is populated show what a list shows, whoever gains or lose
       expect(drafts.find(({ _id }) => _id === (draft as Row)._id)!.userId).toBe(user);
     }
   }
-}, 240_000);
+});

@@ -179,7 +179,6 @@ describe('followers of windows', () => {
       expect(entries.filter(({ follower }) => follower.told.length > 0).length).toBeGreaterThan(entries.length / 2);
       for (const { follower } of entries) await follower.disconnect();
     },
-    240_000,
   );
 
   it('are held once for all who follow the same', async () => {
@@ -228,5 +227,5 @@ describe('followers of windows', () => {
     // A user may be a member of boards without cards all the time.
     expect(entries.filter(({ follower }) => follower.told.length > 0).length).toBeGreaterThan(entries.length / 2);
     for (const { follower } of entries) await follower.disconnect();
-  }, 240_000);
+  });
 });

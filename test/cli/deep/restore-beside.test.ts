@@ -69,5 +69,5 @@ describe('bsvc restore beside two processes that are written to', () => {
     expect([tally('backup'), tally('before'), tally('after')]).toEqual([500, 0, after]);
     const [one, other] = await Promise.all(servers.map(count));
     expect([one, other]).toEqual([stored.length, stored.length]);
-  }, 60_000);
+  });
 });

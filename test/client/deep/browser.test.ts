@@ -83,7 +83,7 @@ describe.skipIf(!CHROMIUM)('the client in a browser', () => {
     await tabs[1]!.evaluate('api.auth.signOut()');
     await tabs[0]!.waitForFunction('api.auth.user === null');
     await context.close();
-  }, 120_000);
+  });
 
   it('follows by one stream for all tabs, which another one takes over when its tab is closed', async () => {
     const { context, tabs, asked } = await openTabs(3);
@@ -102,7 +102,7 @@ describe.skipIf(!CHROMIUM)('the client in a browser', () => {
     // Each follower that is heard of later is another request, which ends the one before: three tabs, then two.
     expect(asked.filter((path) => path.endsWith('/realtime')).length).toBeLessThanOrEqual(3 + 2);
     await context.close();
-  }, 120_000);
+  });
 
   it('goes on after it was offline, with what happened meanwhile', async () => {
     const { context, tabs } = await openTabs(1);
@@ -117,7 +117,7 @@ describe.skipIf(!CHROMIUM)('the client in a browser', () => {
     await context.setOffline(false);
     await shows(tabs[0]!, 'came');
     await context.close();
-  }, 120_000);
+  });
 
   it('catches up with another page, which went on by an EventSource of a ticket', async () => {
     const away = await openTabs(1);
@@ -149,7 +149,7 @@ describe.skipIf(!CHROMIUM)('the client in a browser', () => {
     await shows(away.tabs[0]!, 'came');
     await away.context.close();
     await there.context.close();
-  }, 120_000);
+  });
 
   it('uploads 20 MB and tells how far it is', async () => {
     const { context, tabs } = await openTabs(1);
@@ -169,5 +169,5 @@ describe.skipIf(!CHROMIUM)('the client in a browser', () => {
     const head = await fetch(url, { method: 'HEAD' });
     expect(head.headers.get('content-length')).toBe(String(20 * 1024 * 1024));
     await context.close();
-  }, 120_000);
+  });
 });

@@ -71,7 +71,7 @@ beforeAll(async () => {
     }),
   );
   browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
-}, 120_000);
+});
 afterAll(async () => {
   await browser?.close();
   await site?.close();
@@ -149,7 +149,7 @@ describe.skipIf(!CHROMIUM)('a client with a local database in a browser', () => 
     await back.waitForFunction(`shown?.startsWith('0000500,0001') && shown.endsWith('04990')`, null, BOUNDS);
     await context.close();
     await emptied();
-  }, 180_000);
+  });
 
   it('agrees with another browser after conflicts, killed tabs and a killed service', async () => {
     const [one, two] = [await openBrowser(), await openBrowser()];
@@ -181,7 +181,7 @@ describe.skipIf(!CHROMIUM)('a client with a local database in a browser', () => 
     expect(Math.max(...conflicts)).toBeGreaterThan(0);
     for (const { context } of [one, two]) await context.close();
     await emptied();
-  }, 180_000);
+  });
 
   it('goes on without its database when the device is full, and says so', async () => {
     const context = await browser.newContext();
@@ -199,5 +199,5 @@ describe.skipIf(!CHROMIUM)('a client with a local database in a browser', () => 
     expect(await tab.evaluate('notes.list().then(({ total }) => total)')).toBe(12);
     await context.close();
     await emptied();
-  }, 180_000);
+  });
 });

@@ -109,14 +109,10 @@ describe('two offline clients of RxDB', () => {
           ...devices.map(async ({ notes }) => shown((await notes.find().exec()).map((note) => note.toJSON()))),
         ]);
       let last: string[] = [];
-      await eventually(
-        `all agree, seed ${seed}, run ${run}`,
-        async () => {
-          last = await states();
-          return new Set(last).size === 1;
-        },
-        20_000,
-      ).catch((error: Error) => {
+      await eventually(`all agree, seed ${seed}, run ${run}`, async () => {
+        last = await states();
+        return new Set(last).size === 1;
+      }).catch((error: Error) => {
         throw new Error(`${error.message}\n${last.join('\n')}`);
       });
       expect(last[0]).toContain('-1');

@@ -75,15 +75,11 @@ describe('two clients of TanStack DB', () => {
             .sort(),
         );
       let last: string[] = [];
-      await eventually(
-        `all agree, seed ${seed}, run ${of}`,
-        async () => {
-          const { items } = await server.collection('tasks').list({ filter: { of }, limit: 1000 });
-          last = [text(items), ...devices.map(({ tasks }) => text(tasks.toArray))];
-          return new Set(last).size === 1;
-        },
-        20_000,
-      ).catch((error: Error) => {
+      await eventually(`all agree, seed ${seed}, run ${of}`, async () => {
+        const { items } = await server.collection('tasks').list({ filter: { of }, limit: 1000 });
+        last = [text(items), ...devices.map(({ tasks }) => text(tasks.toArray))];
+        return new Set(last).size === 1;
+      }).catch((error: Error) => {
         throw new Error(`${error.message}\n${last.join('\n')}`);
       });
       expect(last[0]).toContain('-1');

@@ -168,7 +168,7 @@ describe('the client with the types of a project', () => {
       'test/typed/fits.ts': HEAD + FITS,
       ...Object.fromEntries(mistakes),
     });
-  }, 120_000);
+  });
 
   it('takes what fits', () => {
     expect(complaints.filter((line) => !line.startsWith('test/typed/refused-'))).toEqual([]);
@@ -277,5 +277,5 @@ export const cards = api.collection('cards');
     });
     expect(complaints).toEqual([]);
     expect(instantiations).toBeLessThan(60 * 450);
-  }, 120_000);
+  });
 });

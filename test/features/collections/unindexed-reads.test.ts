@@ -102,8 +102,7 @@ describe('the same on a MongoDB, whose replies do not say what it looked at', ()
     return (metrics as { commands: Record<string, { total: number } | undefined> }).commands['explain']?.total ?? 0;
   };
   const events = () => wired.app.metrics.totals().events;
-  const until = (name: string, count: number) =>
-    expect.poll(() => events()[`long_reads ${name}`] ?? 0, { timeout: 45_000 }).toBe(count);
+  const until = (name: string, count: number) => expect.poll(() => events()[`long_reads ${name}`] ?? 0).toBe(count);
 
   it('is told from the plan, which is asked for once for each shape', async () => {
     await list('status=gone');

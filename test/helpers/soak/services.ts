@@ -55,7 +55,7 @@ export async function startServices({ env, databaseEnv }: ServiceEnvironment): P
     await reply?.arrayBuffer().catch(() => undefined);
     return reply?.status === 200;
   };
-  const healthy = (): Promise<unknown> => eventually('the service is healthy', isHealthy, 60_000);
+  const healthy = (): Promise<unknown> => eventually('the service is healthy', isHealthy);
   const running = {
     database: databaseEnv && (await start.database()),
     api: await start.api(),

@@ -55,7 +55,7 @@ async function readAll(dataDir: string): Promise<Record<string, string>> {
   return reads;
 }
 
-describe('a stored value of which one bit is another', { timeout: 300_000 }, () => {
+describe('a stored value of which one bit is another', () => {
   const dataDir = temporaryDir();
   const copies = temporaryDir();
   const random = openRandom(SEED);

@@ -21,7 +21,7 @@ interface Told {
 }
 
 // Needs the right to mount a file system in memory.
-describe.skipIf(!probe)('a disk that fills up and is freed again', { timeout: 120_000 }, () => {
+describe.skipIf(!probe)('a disk that fills up and is freed again', () => {
   let disk: SmallDisk;
   beforeEach(async () => {
     disk = (await openSmallDisk(12))!;

@@ -128,7 +128,7 @@ describe('the repair of a damaged data file', () => {
     expect(collections).toEqual([]);
   });
 
-  it(`finds everything again below branches with a flipped bit: ${FLIPS * 5} of them`, { timeout: 300_000 }, () => {
+  it(`finds everything again below branches with a flipped bit: ${FLIPS * 5} of them`, () => {
     const { dataDir } = copy();
     const random = openRandom(SEED).fork('branches');
     const branches = pages.filter(({ kind }) => kind === 'branch');
@@ -233,7 +233,7 @@ describe('the repair of a damaged data file', () => {
     expect(readdirSync(dataDir).filter((name) => !name.startsWith(DATA_FILE))).toEqual([]);
   });
 
-  it(`keeps whatever is whole, and says what is not: ${FLIPS} flips anywhere`, { timeout: 300_000 }, async () => {
+  it(`keeps whatever is whole, and says what is not: ${FLIPS} flips anywhere`, async () => {
     const random = openRandom(SEED);
     const kinds = { untouched: 0, nothingLost: 0, lost: 0 };
     for (let n = 0; n < FLIPS; n++) {

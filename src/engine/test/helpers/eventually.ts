@@ -5,7 +5,7 @@
 export async function eventually<T>(
   what: string,
   check: () => T | Promise<T>,
-  deadlineMs = 45_000,
+  deadlineMs = 150_000,
 ): Promise<NonNullable<T>> {
   const end = Date.now() + deadlineMs;
   for (;;) {

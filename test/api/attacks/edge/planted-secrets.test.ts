@@ -244,7 +244,7 @@ it('are taken by every route that takes one, and refused, without being said aga
   }
   expect(statuses).toEqual([]);
   expect(outcomes).toEqual({});
-}, 120_000);
+});
 
 it('are in no log line, record, backup or export', async () => {
   const log = stage.logLines.join('');
