@@ -5,6 +5,7 @@ import { markdownPage, servePage } from './machine-routes.js';
 import { GUIDES, GUIDES_PREFIX, renderGuide } from './guides.js';
 import { fileAnswers } from '../../http/routes/prepared-file.js';
 import { isOpenedByBrowser, replyPage } from '../../http/replies/plain-page.js';
+import { replyJson } from '../../http/replies/reply.js';
 import { object, TEXT } from '../../platform/schema/schema.js';
 import { VERSION } from '../../package.js';
 
@@ -74,7 +75,7 @@ export const ROOT_ROUTES: RouteList = {
           replyPage(ctx, base, { title: 'bsvc is running', content: listPlaces(base, app.config.console) });
         } else {
           const [docs, openapi, health] = ['docs', 'openapi.json', 'health'].map((name) => `${base}/api/${name}`);
-          ctx.body = { service: 'bsvc', version: VERSION, docs, openapi, health };
+          replyJson(ctx, { service: 'bsvc', version: VERSION, docs, openapi, health });
         }
       },
     }),

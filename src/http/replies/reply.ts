@@ -64,6 +64,12 @@ export function addHeaders(ctx: Context, lines: string): void {
   else (ctx as WithReply)[HEADERS] = [lines];
 }
 
+/** Takes lines back that addHeaders was given. */
+export function removeHeaders(ctx: Context, lines: string): void {
+  const headers = (ctx as WithReply)[HEADERS] ?? [];
+  (ctx as WithReply)[HEADERS] = headers.filter((each) => each !== lines);
+}
+
 /** Answers `value` as JSON. The same as setting `ctx.body`, without what Koa does to find out what a body is. */
 export function replyJson(ctx: Context, value: object, status = 200): void {
   (ctx as WithReply)[REPLY] = { status, body: JSON.stringify(value), encoding: 'utf8' };
@@ -87,11 +93,10 @@ const countNothing: CountHeld = () => () => undefined;
 const ofOurs: TenantOf = () => OURS;
 
 /**
- * Sends what replyJson or replyEncoded has settled, or a plain object in `ctx.body`; leaves every other body to Koa.
- * All get the headers of addHeaders. What is thrown while a body is written has sent nothing.
+ * Sends what replyJson or replyEncoded has settled; leaves every other body to Koa. All get the headers of addHeaders.
+ * What is thrown while a body is written has sent nothing.
  */
 export function sendReply(ctx: Context, countHeld: CountHeld = countNothing, tenantOf: TenantOf = ofOurs): void {
-  if (!(ctx as WithReply)[REPLY] && isPlain(ctx.body)) replyJson(ctx, ctx.body, ctx.status);
   const { [REPLY]: reply, [HEADERS]: headers = [], [KEEP_ALIVE]: keepAlive } = ctx as WithReply;
   // A connection keeps its last request, and with it what a large reply is made of.
   (ctx as WithReply)[REPLY] = undefined;
@@ -189,11 +194,6 @@ function lastLines(keepAlive: string): string {
     newest = { second, keepAlive, lines: `Date: ${new Date(second * SECOND_MS).toUTCString()}\r\n${keepAlive}\r\n` };
   }
   return newest.lines;
-}
-
-function isPlain(body: unknown): body is object {
-  if (typeof body !== 'object' || body === null) return false;
-  return Array.isArray(body) || Object.getPrototypeOf(body) === Object.prototype;
 }
 
 function sendStream(ctx: Context, status: number, headers: string[], { type, begin, giveUp }: StreamReply): void {
