@@ -278,10 +278,8 @@ export type WriterSets = (exists: Exists) => AskSet;
 /** For what no set decides about. */
 export const askNothing: AskSet = () => false;
 
-/** What a write asks, where rules name sets. */
-export function askInside(sets: WriterSets | null, exists: Exists): AskSet {
-  return sets ? sets(exists) : askNothing;
-}
+/** Where no rule names a set. */
+export const NO_SETS: WriterSets = () => askNothing;
 
 /**
  * Opens the sets of rules for a decision inside of a write, which asks of a document at hand by what is stored at that

@@ -2,7 +2,6 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { type AppError, missing } from '../../../errors.js';
 import type { Caller } from '../../access/caller.js';
-import { askInside } from '../../access/rules/access-sets.js';
 import type { Collection } from '../../collections/collection.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import { type DecidedWrite, commitWrite, lookAt } from '../store/commit-writes.js';
@@ -11,13 +10,7 @@ import { type StateWrite, openRecovery, openRemoval } from '../store/state-write
 import { type RuledAction, requireAdmitted, requireAdmittedAfter, presentWritten } from './admit-write.js';
 import { type ExpectedVersion, requireVersion } from './if-match.js';
 import { writeOne } from './idempotency.js';
-import {
-  type WriteTarget,
-  documentNotFound,
-  referrerOf,
-  requireDocumentId,
-  requireWriteTarget,
-} from './write-target.js';
+import { type WriteTarget, documentNotFound, requireDocumentId, requireWriteTarget } from './write-target.js';
 
 interface AskedState {
   /** The rule that decides. */
@@ -42,7 +35,7 @@ async function openAdmission(
   return (stored, exists): stored is StoredDocument => {
     if (!stored || !isThere(stored)) throw notFound();
     if (writer) {
-      const ask = askInside(sets!, exists);
+      const ask = sets!(exists);
       requireAdmitted(writer, action, stored, ask, notFound);
       if (action === 'update') requireAdmittedAfter(writer, stored, ask);
     }
@@ -118,7 +111,14 @@ export async function decideRemoval(
   const { collection } = place;
   const isThere = ({ isDeleted }: StoredDocument): boolean => isPermanent || !isDeleted;
   const admit = await openAdmission(place, { action: 'delete', isThere, expected });
-  return openRemoval(app, { collection, id, admit, referrer: referrerOf(place), permanent: isPermanent, ...beside });
+  return openRemoval(app, {
+    collection,
+    id,
+    admit,
+    referrer: place.referrer ?? place.writer,
+    permanent: isPermanent,
+    ...beside,
+  });
 }
 
 /**

@@ -3,7 +3,7 @@ import type { App } from '../../../app.js';
 import { missing } from '../../../errors.js';
 import { whenKnown } from '../../../platform/when-known.js';
 import type { Referrer, Writer } from '../../access/access-rules.js';
-import { askInside, askNothing, type AskSet } from '../../access/rules/access-sets.js';
+import { askNothing, type AskSet, NO_SETS } from '../../access/rules/access-sets.js';
 import type { Collection } from '../../collections/collection.js';
 import { foldChanged, withFolded } from '../../collections/fields/nocase.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
@@ -18,7 +18,7 @@ import { ruleRefused, presentWritten, requireSettableInside } from './admit-writ
 import { isHookField } from './ask-hooks.js';
 import { readNewDocument } from './new-document.js';
 import { writeOne } from './idempotency.js';
-import { type WriteTarget, findReadable, referrerOf } from './write-target.js';
+import { type WriteTarget, findReadable } from './write-target.js';
 
 /**
  * Stores one document and answers it (rest-api.md 4.2). 400 with every problem, 403 for another owner, 409 for a taken
@@ -80,9 +80,9 @@ export function openInserts(
     documents.some((document) => Object.hasOwn(document, name)) || isHookField(place, name);
   const asked = [
     requireRoomFor(app, collection.projectId, { documents: folded }),
-    openReferences(app, { collection, referrer: referrerOf(place), named }),
+    openReferences(app, { collection, referrer: place.referrer ?? writer, named }),
     findListeners(app, collection, 'insert'),
-    writer?.hasSets ? writer.openSets() : null,
+    writer?.hasSets ? writer.openSets() : NO_SETS,
   ] as const;
   return whenKnown(asked, ([, references, listeners, sets]) =>
     folded.map((document): DecidedWrite => ({
@@ -92,9 +92,9 @@ export function openInserts(
       listeners,
       decide(stored, exists, read, fill) {
         const next = fill ? foldChanged(collection, document, fill(document)) : document;
-        const ask = askInside(sets, exists);
-        if (sets || fill) requireCreatable(writer, next, ask);
-        if (sets) requireSettableInside(collection, writer!, document, ask);
+        const ask = sets(exists);
+        if (writer?.hasSets || fill) requireCreatable(writer, next, ask);
+        if (writer?.hasSets) requireSettableInside(collection, writer, document, ask);
         if (!document.isDeleted) references?.require(null, next, exists, read);
         if (stored) throw duplicateValue(['_id']);
         return next;

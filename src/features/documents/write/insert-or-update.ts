@@ -2,7 +2,6 @@ import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, invalid } from '../../../errors.js';
 import type { EndWriter } from '../../access/access-rules.js';
-import { askInside } from '../../access/rules/access-sets.js';
 import type { Collection } from '../../collections/collection.js';
 import { comparedPath, comparedValue } from '../../collections/fields/nocase.js';
 import { readUnique } from '../../collections/fields/unique.js';
@@ -187,7 +186,7 @@ async function isSeen(app: App, { collection, writer }: WriteTarget, id: ObjectI
   const sets = await writer.openSets();
   return lookAt(app, collection, id, (stored, exists) => {
     try {
-      if (stored) requireAdmitted(writer, 'update', stored, askInside(sets, exists));
+      if (stored) requireAdmitted(writer, 'update', stored, sets(exists));
       return stored !== null;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;

@@ -2,7 +2,7 @@ import { type Document, type ObjectId, calculateObjectSize } from 'bson';
 import type { App } from '../../../app.js';
 import { forbidden, invalid } from '../../../errors.js';
 import { whenKnown } from '../../../platform/when-known.js';
-import { type AskSet, askInside } from '../../access/rules/access-sets.js';
+import { type AskSet, NO_SETS } from '../../access/rules/access-sets.js';
 import { filterOf } from '../../access/rules/compile-rule.js';
 import { holdsIn } from '../../access/rules/holds-in.js';
 import type { Collection } from '../../collections/collection.js';
@@ -21,7 +21,7 @@ import { type ExpectedVersion, requireVersion } from './if-match.js';
 import { fieldFixed } from './new-document.js';
 import { valueKey } from './value-key.js';
 import { writeOne } from './idempotency.js';
-import { type WriteTarget, documentNotFound, readWritten, referrerOf, requireDocumentId } from './write-target.js';
+import { type WriteTarget, documentNotFound, readWritten, requireDocumentId } from './write-target.js';
 
 /**
  * Changes the given fields of an active document and answers it (rest-api.md 4.2, update rules): read, changed, judged
@@ -91,9 +91,9 @@ export function openUpdate(app: App, place: WriteTarget, update: ReadUpdate): De
     isHookField(place, name);
   const asked = [
     requireRoomFor(app, collection.projectId, { change: addedBy(change) }),
-    openReferences(app, { collection, referrer: referrerOf(place), named }),
+    openReferences(app, { collection, referrer: place.referrer ?? writer, named }),
     findListeners(app, collection, 'update'),
-    writer?.hasSets ? writer.openSets() : null,
+    writer?.hasSets ? writer.openSets() : NO_SETS,
   ] as const;
   return whenKnown(asked, ([, references, listeners, sets]): DecidedWrite => ({
     collection,
@@ -102,7 +102,7 @@ export function openUpdate(app: App, place: WriteTarget, update: ReadUpdate): De
     listeners,
     decide(stored, exists, read, fill) {
       if (stored?.isDeleted !== false) throw documentNotFound();
-      const ask = askInside(sets, exists);
+      const ask = sets(exists);
       if (writer) requireAdmitted(writer, 'update', stored, ask);
       requireVersion(stored, expected);
       requireFields(place, change, stored, ask);

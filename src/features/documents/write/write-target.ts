@@ -5,7 +5,6 @@ import { findObjectId } from '../../../platform/ids.js';
 import { requireWriter, type Referrer, type Writer } from '../../access/access-rules.js';
 import { type Caller, tenantOfCaller } from '../../access/caller.js';
 import { onBehalfOf } from '../../access/key-access.js';
-import { askInside } from '../../access/rules/access-sets.js';
 import type { Collection } from '../../collections/collection.js';
 import { peekCollection, requireCollection } from '../../collections/collection-store.js';
 import { hookedCaller, type HookedCaller } from '../../hooks/before-calls.js';
@@ -19,7 +18,7 @@ import { callerOf, authenticateKey } from '../../access/require-key.js';
 export interface WriteTarget {
   collection: Collection;
   writer: Writer;
-  /** With whose rights it refers to documents, where that is not the writer. */
+  /** With whose rights it refers to documents, where these are not the writer's. */
   referrer?: Referrer | undefined;
   /** The caller, where the project's own code may have to be asked about what is written. */
   hooked?: HookedCaller;
@@ -44,11 +43,6 @@ async function openTarget(app: App, caller: Caller, collectionName: string): Pro
   return { collection, writer: await requireWriter(app, collection, caller), hooked: hookedCaller(caller) };
 }
 
-/** With whose rights a write at the place refers to documents; null: the project's. */
-export function referrerOf({ writer, referrer }: WriteTarget): Referrer | null {
-  return referrer ?? writer;
-}
-
 /** 400 INVALID_ID for anything but 24 hexadecimal digits. */
 export function requireDocumentId(text: string): ObjectId {
   const id = findObjectId(text);
@@ -66,7 +60,7 @@ export async function findReadable(
   return lookAt(app, collection, id, (stored, exists) => {
     if (!stored || writer?.ownerField !== null) return stored;
     writer.requireKnown('read');
-    return writer.admits('read', stored, askInside(sets!, exists)) ? stored : null;
+    return writer.admits('read', stored, sets!(exists)) ? stored : null;
   });
 }
 
