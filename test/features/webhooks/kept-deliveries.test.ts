@@ -111,11 +111,7 @@ describe('what is kept of webhooks', () => {
     await insertPost({ title: 'good' });
     receiver.answer = (response) => void response.writeHead(500).end('no');
     await insertPost({ title: 'bad' });
-    for (let attempt = 0; attempt < 8; attempt++) {
-      await settleWebhooks(test.app);
-      clock.advance(13 * 3_600_000);
-      await sweep();
-    }
+    await pass(5);
     expect(await kept()).toEqual({ deliveries: ['failed'], payloads: 1 });
     await pass(25);
     expect(await kept()).toEqual({ deliveries: ['failed'], payloads: 1 });
