@@ -131,7 +131,9 @@ describe('POST /api/userAuth/refresh-token', () => {
     expect((await client.refresh(token)).status).toBe(200);
   });
 
-  it.each(['', 'x', 'a.b', `${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}.${'0'.repeat(64)}`, '{"$gt":""}'])(
+  const id = `${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}`;
+  const forms = [`${id}.`, `${id}.${'g'.repeat(64)}`, `${id}.${'a'.repeat(65)}`, `.${'a'.repeat(64)}`];
+  it.each(['', 'x', 'a.b', ...forms, `${id}.${'0'.repeat(64)}`, '{"$gt":""}'])(
     'answers 401 REFRESH_INVALID for %j',
     async (token) => {
       expect(codeOf(await client.refresh(token))).toEqual([401, 'REFRESH_INVALID']);

@@ -96,15 +96,6 @@ describe('the lock of an account in several processes', () => {
     expect(await locked).toBe('INVALID_CREDENTIALS');
   });
 
-  it('forgets the failures with a success', async () => {
-    const email = 'forgets@example.test';
-    await signUp(test.app, project, { email, password: PASSWORD }, 'user');
-    for (let round = 0; round < 3; round++) {
-      for (let at = 0; at < 4; at++) expect(await guess(others[at % 2]!, email, 'wrong')).toBe('INVALID_CREDENTIALS');
-      expect(await guess(test.app, email, PASSWORD)).toBe('admitted');
-    }
-  });
-
   it('never keeps out many who sign in at once', async () => {
     const email = 'crowd@example.test';
     await signUp(test.app, project, { email, password: PASSWORD }, 'user');

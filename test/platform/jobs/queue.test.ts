@@ -96,14 +96,6 @@ describe('a queued job', () => {
     expect(await openWorker([known]).drain()).toBe(0);
     expect(await allJobs()).toMatchObject([{ state: 'queued', attempts: 0 }]);
   });
-
-  it('is started at once in the process that enqueued it', async () => {
-    const ran = gate();
-    const job = defineJob('test.wake', async () => ran.open());
-    openWorker([job], { idleMs: 3_600_000 }).start();
-    await test.app.jobs.enqueue(job, {});
-    await ran.opened;
-  });
 });
 
 describe('a job that fails', () => {
@@ -360,13 +352,6 @@ describe('jobs with a unique key', () => {
       expect(await allJobs()).toEqual([]);
     },
   );
-
-  it('let go of the key when they are dead', async () => {
-    const job = defineJob('test.dead', () => Promise.reject(new Error('no')), { retry: { delaysMs: [] } });
-    await test.app.jobs.enqueue(job, {}, { uniqueKey: 'k' });
-    await openWorker([job]).drain();
-    expect(await test.app.jobs.enqueue(job, {}, { uniqueKey: 'k' })).toBe(true);
-  });
 });
 
 describe('a run that asks for another', () => {
@@ -463,44 +448,6 @@ describe('a kind with its own concurrency', () => {
     expect(most).toBe(3);
     end.open();
     await eventually('all are done', async () => (await allJobs()).length === 0);
-  });
-});
-
-describe('stopping a worker', () => {
-  it('takes no new work and lets what is under way end', async () => {
-    const end = gate();
-    let runs = 0;
-    const job = defineJob('test.stop', async (_app, _payload, { stopping }) => {
-      runs++;
-      stopping.addEventListener('abort', () => end.open());
-      await end.opened;
-    });
-    await test.app.jobs.enqueue(job, {});
-    const worker = openWorker([job]);
-    worker.start();
-    await eventually('it runs', () => runs === 1);
-    await worker.stop(10_000);
-    expect(await allJobs()).toEqual([]);
-    await test.app.jobs.enqueue(job, {});
-    expect(await allJobs()).toMatchObject([{ state: 'queued' }]);
-    expect(runs).toBe(1);
-  });
-
-  it('hands back what does not end in time, due at once and not counted', async () => {
-    const started = gate();
-    const job = defineJob('test.stubborn', () => {
-      started.open();
-      return new Promise(() => undefined);
-    });
-    await test.app.jobs.enqueue(job, {});
-    const worker = openWorker([job]);
-    worker.start();
-    await started.opened;
-    await worker.stop(10);
-    expect(await allJobs()).toMatchObject([{ state: 'queued', attempts: 0 }]);
-    let ran = false;
-    await openWorker([{ ...job, run: async () => void (ran = true) }]).drain();
-    expect(ran).toBe(true);
   });
 });
 

@@ -130,6 +130,9 @@ describe('a job that is dead', () => {
     expect(await removeExpiredJobs(world.test.app)).toBe(0);
     world.clock.advance(1);
     expect(await removeExpiredJobs(world.test.app)).toBe(1);
+    await enqueue(job, {}, { uniqueKey: 'k' });
+    await world.openWorker([job]).drain();
+    expect(await enqueue(job, {}, { uniqueKey: 'k' })).toBe(true);
   });
 });
 
@@ -265,6 +268,8 @@ describe('stopping a worker', () => {
     const [back] = await world.allJobs();
     expect(back).toMatchObject({ state: 'queued', attempts: 0, updatedAt: new Date(world.clock.now()) });
     for (const field of ['workerId', 'leaseUntil']) expect(back).not.toHaveProperty(field);
+    // It is due at once.
+    expect(await world.openWorker([{ ...job, run: async () => undefined }]).drain()).toBe(1);
   });
 
   it('ends it for good: it takes nothing when it is started again', async () => {
