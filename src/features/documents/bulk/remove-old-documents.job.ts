@@ -9,7 +9,7 @@ import type { DecidedWrite } from '../store/commit-writes.js';
 import { trashCutoff, type StoredDocument } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
 import { startCascade } from '../store/referring-documents.js';
-import { openRemoval, type StateWrite } from '../store/state-writes.js';
+import { openRemoval, type Removal } from '../store/state-writes.js';
 import { commitEach } from './commit-each.js';
 
 /** Documents whose removal is prepared at once. */
@@ -45,8 +45,7 @@ async function expireIn(
     const moment = stored?.isDeleted === false ? stored[field] : null;
     return moment instanceof Date && moment <= cutoff;
   };
-  const open = (write: Removed): Promise<DecidedWrite> => openRemoval(app, { ...write, admit, permanent });
-  const expired = await removeEach(app, collection, { filter, stop, open });
+  const expired = await removeEach(app, collection, { filter, stop, admit, permanent });
   for (let each = 0; each < expired; each++) {
     app.metrics.event('expired_documents', permanent ? 'removed' : 'trashed');
   }
@@ -65,24 +64,19 @@ export async function purgeTrash(app: App, stop?: AbortSignal): Promise<number> 
     stored?.isDeleted === true && stored.deletedAt !== null && stored.deletedAt <= until;
   let purged = 0;
   for await (const collection of collectionStore(app).find({ state: 'active' })) {
-    const open = (write: Removed): Promise<DecidedWrite> =>
-      openRemoval(app, { ...write, admit, permanent: true, isUnseen: true });
-    purged += await removeEach(app, collection, { filter, stop, open });
+    purged += await removeEach(app, collection, { filter, stop, admit, permanent: true, isUnseen: true });
     if (stop?.aborted) break;
   }
   return purged;
 }
 
-type Removed = Pick<StateWrite, 'collection' | 'id' | 'cascade'>;
-
-interface Removal {
+interface Removed extends Pick<Removal, 'admit' | 'permanent' | 'isUnseen'> {
   filter: Record<string, unknown>;
-  open: (write: Removed) => Promise<DecidedWrite>;
   stop: AbortSignal | undefined;
 }
 
 /** Removes each document that matches and may be, in batches of one transaction; their number. */
-async function removeEach(app: App, collection: Collection, { filter, open, stop }: Removal): Promise<number> {
+async function removeEach(app: App, collection: Collection, { filter, stop, ...how }: Removed): Promise<number> {
   const { _id, version } = collection;
   const documents = documentStore(app, collection);
   const kept: ObjectId[] = [];
@@ -96,7 +90,7 @@ async function removeEach(app: App, collection: Collection, { filter, open, stop
     if (ids.length === 0 || !(await collectionStore(app).findOne({ _id, state: 'active', version }))) break;
     const cascade = startCascade();
     const writes: DecidedWrite[] = [];
-    for (const id of ids) writes.push(await open({ collection, id, cascade }));
+    for (const id of ids) writes.push(await openRemoval(app, { collection, id, cascade, ...how }));
     const refused = await commitEach(app, writes);
     removed += ids.length - refused.size;
     // One that is met twice is kept for a reason that the filter does not say.

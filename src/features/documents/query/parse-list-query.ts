@@ -151,7 +151,7 @@ const UNFILTERABLE: ReadonlySet<string> = new Set(['isDeleted', 'deletedAt']);
 const MAX_POPULATED_PATHS = 10;
 const MAX_FIELDS = 100;
 
-/** Texts of lists that are remembered with a collection's record, which is read again twice a second. */
+/** Texts of lists that are remembered with a collection's record, until that changes. */
 const MAX_REMEMBERED = 256;
 export const MAX_REMEMBERED_CHARACTERS = 256;
 const remembered = new WeakMap<Collection, Map<string, ListQuery>>();

@@ -35,7 +35,7 @@ export interface StateWrite {
   isUnseen?: boolean;
 }
 
-interface Removal extends StateWrite {
+export interface Removal extends StateWrite {
   /** For good, with its files. */
   permanent?: boolean | undefined;
   /** The id of the document with which it comes back from the trash. */
