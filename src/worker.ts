@@ -4,7 +4,7 @@ import { checkBackupJob } from './features/backups/check-backup.job.js';
 import { backupSchedules, runBackupJob } from './features/backups/run-backup.job.js';
 import { trimChangesJob } from './features/changes/trim-changes.job.js';
 import { finishDropJob } from './features/collections/drop-collection.js';
-import { foldDocumentsJob } from './features/collections/fold-documents.job.js';
+import { renewDocumentsJob } from './features/collections/renew-documents.js';
 import { forgetAnswersJob } from './features/documents/write/idempotency.js';
 import { purgeTrashJob, removeExpiredDocumentsJob } from './features/documents/bulk/remove-old-documents.job.js';
 import { cascadeReferencesJob } from './features/documents/references/cascade-references.js';
@@ -69,7 +69,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   removeAttachedJob,
   sweepAttachedJob,
   finishDropJob,
-  foldDocumentsJob,
+  renewDocumentsJob,
   finishDeletionJob,
   runBackupJob,
   checkBackupJob,

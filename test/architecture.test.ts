@@ -236,8 +236,6 @@ describe('the house keeps its walls', () => {
       // Whole collections, created and dropped.
       'src/features/collections/add-collection.ts',
       'src/features/collections/drop-collection.ts',
-      // The service's own notes of what is stored already, of which nobody is told.
-      'src/features/collections/indexes/fold-documents.ts',
       'src/features/users/remove-records.job.ts',
     ]);
   });

@@ -11,7 +11,7 @@ import {
   requireStoredCollection,
 } from '../world/collections.js';
 import { importDocuments, readNewDocument } from '../world/documents.js';
-import { foldDocumentsJob } from '../world/jobs.js';
+import { renewDocumentsJob } from '../world/jobs.js';
 import { insertDocumentRecord } from '../world/stored.js';
 import { buildCollection, buildProject, placeDocuments, storedDocuments } from '../helpers/build-project.js';
 import { openDataClient, serverOf } from '../helpers/data-client.js';
@@ -459,7 +459,7 @@ describe('a field that becomes @nocase, or ceases to be', () => {
     await insertDocumentRecord(test.app, collection, late);
     expect(await emails(`${name}?email=LATE`)).toEqual([]);
     const payload = { collectionId: collection._id.toHexString(), begunAt: 0 };
-    await foldDocumentsJob.run(test.app, payload, null as never);
+    await renewDocumentsJob.run(test.app, payload, null as never);
     expect(await emails(`${name}?email=LATE`)).toEqual(['Late']);
   });
 });

@@ -14,7 +14,7 @@ export { runBackupJob } from '../../src/features/backups/run-backup.job.js';
 export { checkBackupJob } from '../../src/features/backups/check-backup.job.js';
 export { removeAnonymousUsersJob } from '../../src/features/users/accounts/delete-user.js';
 export { trimChangesJob } from '../../src/features/changes/trim-changes.job.js';
-export { foldDocumentsJob } from '../../src/features/collections/fold-documents.job.js';
+export { renewDocumentsJob } from '../../src/features/collections/renew-documents.js';
 export { removeExpiredRecords } from '../../src/features/documents/write/idempotency.js';
 export { holdTurns } from '../../src/features/mail/sending/provider-pace.js';
 export { buildPayload } from '../../src/features/webhooks/deliveries/build-delivery.js';

@@ -17,10 +17,8 @@ import { conflict } from '../../errors.js';
 import { listLoosenedAccess } from './rules/compare-rules.js';
 import { withRules } from './rules/review-rules.js';
 import { setTimeout as wait } from 'node:timers/promises';
-import { addsDefaults, fillDefaults } from './fields/fill-defaults.js';
+import { addsDefaults, enqueueRenewal, renewDocuments } from './renew-documents.js';
 import { foldedNames, nocaseFields } from './fields/nocase.js';
-import { enqueueFolding } from './fold-documents.job.js';
-import { foldDocuments } from './indexes/fold-documents.js';
 
 /** Every process notices a changed record within this. */
 const NOTICED_MS = 1_000;
@@ -40,9 +38,9 @@ async function beginFolding(app: App, current: Collection, changed: Collection):
   const folding = [...new Set([...(current.folding ?? []), ...names])];
   const noted = await saveCollection(app, current, { folding });
   if (!noted) return null;
-  await enqueueFolding(app, noted);
+  await enqueueRenewal(app, noted);
   await wait(NOTICED_MS);
-  await foldDocuments(app, noted);
+  await renewDocuments(app, noted);
   return noted;
 }
 
@@ -58,10 +56,10 @@ function leftFolding(ready: Collection, changed: Collection): string[] {
  */
 async function endFolding(app: App, saved: Collection): Promise<void> {
   if (!saved.folding?.length) return;
-  await enqueueFolding(app, saved);
+  await enqueueRenewal(app, saved);
   await wait(NOTICED_MS);
   const ended = await saveCollection(app, saved, { folding: [] });
-  if (ended) await foldDocuments(app, ended);
+  if (ended) await renewDocuments(app, ended);
 }
 
 export type CollectionSettings = Pick<
@@ -106,8 +104,8 @@ export async function changeCollection(
     if ([current, saved].some((each) => namedSets(each).length > 0)) await applySets(app, saved);
     await endFolding(app, saved);
     if (addsDefaults(current, saved)) {
-      await enqueueFolding(app, saved);
-      await fillDefaults(app, saved);
+      await enqueueRenewal(app, saved);
+      await renewDocuments(app, saved);
     }
     return saved;
   }

@@ -35,7 +35,7 @@ export function comparedValue(collection: Folding, name: string, value: unknown)
   return comparedPath(collection, name) === name ? value : foldValue(value);
 }
 
-export function foldedPath(name: string): string {
+function foldedPath(name: string): string {
   return `${FOLDED}.${name}`;
 }
 
