@@ -26,7 +26,7 @@ import { ReaderPool } from './readers/reader-pool.js';
 import { copyDataFile } from './storage/backup.js';
 import { DATA_FILE, type Durability, type Environment, listProcesses } from './storage/file/environment.js';
 import { lockOf } from './storage/file/open-marks.js';
-import type { HeldSnapshot } from './storage/file/snapshots.js';
+import { type HeldSnapshot, openStorage, type Storage } from './storage/storage.js';
 import { lookAfterKill } from './storage/checks/look-after-kill.js';
 import { resumeBuilds } from './storage/catalog/index-build.js';
 import { reclaimDropped } from './storage/file/reclaim.js';
@@ -35,7 +35,6 @@ import { CommitProbe } from './storage/commit-probe.js';
 import { type Scheduler, scheduleBy } from './scheduler.js';
 import { StorageError, type StorageErrorCode } from './storage/storage-error.js';
 import type { LongRead } from './storage/long-read.js';
-import { openStorage, type Storage } from './storage/storage.js';
 import { repairFile, type RepairedCollection, type RepairOptions, type RepairReport } from './storage/repair/repair.js';
 import { verifyFile, type VerifyOptions, verifyStorage } from './storage/checks/verify.js';
 
@@ -53,7 +52,7 @@ export type { AppModified, AppTurn, Exists, ReadFields, Transaction, Transform }
 export type { AskedPage, FoundPage } from './commands/read/page-read.js';
 export type { LongRead } from './storage/long-read.js';
 export { type MetDamage } from './storage/checks/damage-notes.js';
-export { type HeldSnapshot } from './storage/file/snapshots.js';
+export { type HeldSnapshot } from './storage/storage.js';
 export { type RepairedCollection, type RepairReport, type VerifyOptions };
 export type { Scheduler } from './scheduler.js';
 export { DATA_FILE, type Durability, lookAfterKill, ListenError, type Listener, StorageError, type StorageErrorCode };

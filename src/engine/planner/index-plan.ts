@@ -1,11 +1,10 @@
 import { badValue } from '../errors.js';
 import { type Collation, holdsText } from '../query/collation/collation.js';
-import type { Cell } from '../query/geometry/cell.js';
+import { type Cell, codesWithin, type Region } from '../query/geometry/cell.js';
 import type { Conjunct } from '../query/match/match.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';
 import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definition.js';
 import { collectBounds, type FieldBounds } from './bounds.js';
-import { cellRange, regionRanges } from './geo-ranges.js';
 import {
   documentSpace,
   fitsRanges,
@@ -19,6 +18,9 @@ import {
 import { implies, impliesAll } from './partial.js';
 import { ALONE, isBounded, type Plan, type PlanQuery } from './plan.js';
 import { isNumericPath, type KeyOrder, mergesByKeys, sortOrder } from './sort-order.js';
+import { coverRegion } from '../query/geometry/region.js';
+import { KeyWriter } from '../storage/encoding/key-encoding.js';
+import { INDEX_SPACE } from '../storage/format/key-spaces.js';
 
 /** Most plans or ranges read side by side where documents have to be compared instead of keys. */
 export const MAX_PLAN_BRANCHES = 200;
@@ -337,4 +339,23 @@ function heldBy(
     held.push({ op: upper.inclusive ? 'lte' : 'lt', value: upper.value });
   }
   return held;
+}
+
+const AFTER = Uint8Array.of(0xff);
+const writer = new KeyWriter();
+
+/** The entries of all cells that cover a region, in ascending order. */
+function regionRanges(index: IndexEntry, region: Region): KeyRange[] {
+  return coverRegion(region).map((codes) => rangeOf(index, codes));
+}
+
+/** The entries of one cell. */
+function cellRange(index: IndexEntry, cell: Cell): KeyRange {
+  return rangeOf(index, codesWithin(cell));
+}
+
+function rangeOf({ definition, limit }: IndexEntry, [first, last]: readonly [number, number]): KeyRange {
+  const start = writer.reset(INDEX_SPACE, definition.id).component(first, false, limit).take();
+  const end = writer.reset(INDEX_SPACE, definition.id).component(last, false, limit).raw(AFTER).take();
+  return { start, end, shared: 0 };
 }

@@ -17,7 +17,7 @@ import {
 } from './operators/operator.js';
 import { setOperators } from './operators/set.js';
 import { stringOperators } from './operators/string.js';
-import { typeOperators } from './operators/type.js';
+import { typeOperators } from './operators/convert.js';
 import { type Path, readPath, splitPath } from './values/path.js';
 import { fieldOf } from './values/value.js';
 import { weigh } from './values/weight.js';

@@ -1,7 +1,6 @@
 import type { Doc } from '../../codec/document.js';
 import { EngineError } from '../../errors.js';
-import { planDistinct } from '../../planner/distinct-plan.js';
-import { DistinctScan } from '../../planner/scans/distinct-scan.js';
+import { planDistinct, DistinctScan } from '../../planner/scans/distinct-scan.js';
 import type { ReadingScan } from '../../planner/scans/scan.js';
 import type { Collation } from '../../query/collation/collation.js';
 import { splitPath, visitPath } from '../../query/values/path.js';

@@ -1,8 +1,7 @@
 import { type Doc, isDocument } from '../../codec/document.js';
 import { CODES, EngineError, typeMismatch } from '../../errors.js';
 import { compilePipeline } from '../../pipeline/compile.js';
-import { planDistinct } from '../../planner/distinct-plan.js';
-import { DistinctScan } from '../../planner/scans/distinct-scan.js';
+import { planDistinct, DistinctScan } from '../../planner/scans/distinct-scan.js';
 import { presentConsidered, presentCountPlan, presentDistinctPlan, presentPlan } from '../../planner/explain.js';
 import type { Plan } from '../../planner/plan.js';
 import type { Collation } from '../../query/collation/collation.js';

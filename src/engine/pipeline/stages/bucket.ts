@@ -5,8 +5,7 @@ import { NO_SCOPE } from '../../query/operators/operator.js';
 import { compareValues } from '../../query/values/compare.js';
 import { integerOf, rankOf } from '../../query/values/value.js';
 import { MemoryCharge, inBatches, type StageCompiler, unionOf } from '../stage.js';
-import { compileAccumulation, type GroupFields, presentGroup } from './accumulate.js';
-import { groupStage } from './group.js';
+import { compileAccumulation, type GroupFields, presentGroup, groupStage } from './group.js';
 import { type KeyedDocument, sortKeyed } from './sort.js';
 
 function readOptions(spec: unknown, name: string, code: number, known: readonly string[]): Doc {

@@ -1,7 +1,6 @@
-import type { Decimal128 } from 'bson';
-import type { Binary, BSONSymbol, Timestamp } from 'bson';
+import type { Decimal128, Binary, BSONSymbol, Timestamp } from 'bson';
 import { ObjectId } from '../../codec/bson.js';
-import { badValue, CODES, failedToParse, refusal } from '../../errors.js';
+import { badValue, CODES, failedToParse, refusal, EngineError } from '../../errors.js';
 import { closeDecimal, decimalOf, decimalToBigint, openDecimal, parseDecimal } from '../values/decimal.js';
 import { kindOf } from '../values/number.js';
 import {
@@ -13,8 +12,12 @@ import {
   toDouble,
   type TypeName,
   typeOf,
+  isNullish,
+  isNumber,
 } from '../values/value.js';
 import { parseIsoDate } from './date-text.js';
+import { isDocument } from '../../codec/document.js';
+import { type ExpressionOperator, fold, namedOperand, type OperatorTable, unary } from './operator.js';
 
 function failure(message: string): Error {
   return refusal(CODES.ConversionFailure, message);
@@ -225,14 +228,14 @@ const CONVERSIONS: Readonly<Partial<Record<TypeName, (value: unknown) => unknown
 };
 
 /** Converts a value that is neither null nor missing; what cannot be converted is refused with 241. */
-export function convertTo(value: unknown, target: TypeName): unknown {
+function convertTo(value: unknown, target: TypeName): unknown {
   const convert = CONVERSIONS[target];
   if (convert === undefined) throw cannot(value, target);
   return convert(value);
 }
 
 /** The type that `$convert`'s `to` names, by alias or number. */
-export function parseTargetType(target: unknown): TypeName {
+function parseTargetType(target: unknown): TypeName {
   if (typeof target === 'string') {
     if (isTypeName(target)) return target;
     throw badValue(`Unknown type name: ${target}`);
@@ -241,3 +244,46 @@ export function parseTargetType(target: unknown): TypeName {
   if (found === null) throw failedToParse("In $convert, numeric 'to' argument is not a valid type");
   return found;
 }
+
+function conversion(target: TypeName): ExpressionOperator {
+  return unary((value) => (isNullish(value) ? null : convertTo(value, target)));
+}
+
+const convert: ExpressionOperator = (operand, compiler, name) => {
+  const fields = namedOperand(operand, name, ['input', 'to'], ['onError', 'onNull', 'format', 'byteOrder']);
+  const input = compiler.compile(fields['input']);
+  const target = compiler.compile(fields['to']);
+  const onError = Object.hasOwn(fields, 'onError') ? compiler.compile(fields['onError']) : undefined;
+  const onNull = Object.hasOwn(fields, 'onNull') ? compiler.compile(fields['onNull']) : undefined;
+  return fold(
+    (current, scope) => {
+      const value = input.evaluate(current, scope);
+      const to = target.evaluate(current, scope);
+      if (isNullish(value)) return onNull === undefined ? null : onNull.evaluate(current, scope);
+      if (isNullish(to)) return null;
+      const type = parseTargetType(isDocument(to) ? to['type'] : to);
+      try {
+        return convertTo(value, type);
+      } catch (error) {
+        if (onError === undefined || !(error instanceof EngineError)) throw error;
+        return onError.evaluate(current, scope);
+      }
+    },
+    [input, target, onError, onNull],
+  );
+};
+
+/** Types and conversions. */
+export const typeOperators: OperatorTable = {
+  $type: unary((value) => typeOf(value)),
+  $isNumber: unary((value) => isNumber(value)),
+  $convert: convert,
+  $toBool: conversion('bool'),
+  $toInt: conversion('int'),
+  $toLong: conversion('long'),
+  $toDouble: conversion('double'),
+  $toDecimal: conversion('decimal'),
+  $toString: conversion('string'),
+  $toDate: conversion('date'),
+  $toObjectId: conversion('objectId'),
+};

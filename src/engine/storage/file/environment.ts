@@ -1,4 +1,16 @@
-import { constants, accessSync, appendFileSync, closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
+import {
+  constants,
+  accessSync,
+  appendFileSync,
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
@@ -14,7 +26,6 @@ import { beginClosing, beginOpening, lockOf, markOpen, noteLock, requireSameLock
 import { PageRanges } from './page-ranges.js';
 import { Preallocation, requireCopyRoom, type TransactionSize } from './preallocation.js';
 import { FileReader } from './reader.js';
-import { findRepairer } from './repair-mark.js';
 import { SafeCommits } from './safe-commits.js';
 import { failedWrite, MAP_BYTES, translateStorageError } from './translate-error.js';
 
@@ -346,4 +357,31 @@ export function listProcesses({ store }: Pick<Environment, 'store'>): number[] {
   store.readerCheck();
   const rows = store.readerList().matchAll(/^\s*(\d+) /gm);
   return [...new Set(Array.from(rows, ([, pid]) => Number(pid)))];
+}
+
+/** Holds the id of the process that repairs the store. */
+const MARK_FILE = 'repairing';
+
+/** Marks the store as being repaired by this process; to be called before it looks who else has the file open. */
+export function markRepair(dataDir: string): void {
+  writeFileSync(join(dataDir, MARK_FILE), `${process.pid}\n`, { mode: 0o600 });
+}
+
+/** Takes the mark of this process away. */
+export function unmarkRepair(dataDir: string): void {
+  rmSync(join(dataDir, MARK_FILE), { force: true });
+}
+
+/**
+ * The process that is repairing the store, null for none. `processes`: those that have the file open; a mark of another
+ * was left by one that was killed.
+ */
+function findRepairer(dataDir: string, processes: () => readonly number[]): number | null {
+  let pid: number;
+  try {
+    pid = Number(readFileSync(join(dataDir, MARK_FILE), 'utf8'));
+  } catch {
+    return null;
+  }
+  return pid !== process.pid && processes().includes(pid) ? pid : null;
 }
