@@ -11,7 +11,7 @@ import { Empty, PageHead } from '../parts/page-head.js';
 import { loadDrawing, Plot } from '../parts/plot.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
 import { mayChange, problems, projects, seesAll } from '../session.js';
-import { NewProject } from '../project/project-edit.js';
+import { NewProject } from '../project/project.js';
 
 const STATUS = pathTo('/api/admin/status');
 const EVERY_MS = 10_000;

@@ -9,9 +9,8 @@ import { Commands } from '../../parts/commands.js';
 import { Confirm } from '../../parts/confirm.js';
 import { Empty, Tabs } from '../../parts/page-head.js';
 import { goTo, linkHere, place } from '../../routes.js';
-import { PlayedAs } from '../../rules/view-as.js';
+import { PlayedAs, GridBar } from './grid-bar.js';
 import { mayChange, played } from '../../session.js';
-import { GridBar } from './grid-bar.js';
 import { columnFields, forgetColumns, keepColumns, readColumns, TRASHED, type GridColumn } from './grid-columns.js';
 import { Grid } from './grid.js';
 import {

@@ -6,13 +6,13 @@ import { useLoad } from '../../load.js';
 import { attempt, ErrorNote } from '../../parts/basics.js';
 import { PullDown } from '../../parts/pull-down.js';
 import { titleField } from '../../parts/schema-form/form-place.js';
-import { linkTo, place } from '../../routes.js';
-import { PlayAs } from '../../rules/view-as.js';
+import { linkTo, place, goTo, linkHere } from '../../routes.js';
 import { mayChange, played } from '../../session.js';
 import { FilterLine } from './filter-line.js';
 import type { GridColumn } from './grid-columns.js';
 import { ColumnMenu } from './grid-head.js';
 import { filterQuery, type Listing } from './listing.js';
+import { Field, Form } from '../../parts/form.js';
 
 /** What narrows a list, how it is shown, and what is done with all of it. */
 export function GridBar({
@@ -130,6 +130,33 @@ function SavedViews({ of: { name: collection } }: { of: Pick<Collection, 'name'>
           Save the view
         </button>
       </form>
+    </PullDown>
+  );
+}
+
+/** Says as whom a list is shown, and leads back. */
+export function PlayedAs() {
+  const as = played.value;
+  if (as === null) return null;
+  return (
+    <p class="trouble" role="status">
+      You see this list as <b>{as === 'anyone' ? 'an anonymous caller' : as}</b> with a publishable key does. Nothing
+      can be changed here meanwhile; a document that you open is shown whole, and its tab “Access” says why this user
+      may read it. <a href={linkHere({ as: null, cursor: null })}>See all again</a>
+    </p>
+  );
+}
+
+/** Asks as whom the list is to be shown. */
+function PlayAs() {
+  const [typed, setTyped] = useState('');
+  const play = (): void => goTo(linkHere({ as: typed.trim() || 'anyone', cursor: null, trash: null, open: null }));
+  return (
+    <PullDown label="View as…">
+      <Form onSubmit={play}>
+        <Field label="Email or id; empty for an anonymous caller" value={typed} onChange={setTyped} />
+        <button class="small">See the list as this user</button>
+      </Form>
     </PullDown>
   );
 }
