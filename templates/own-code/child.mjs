@@ -88,10 +88,10 @@ function openRequest({ body, ...told }) {
     ...told,
     rawBody,
     get body() {
-      const text = rawBody.toString('utf8');
-      if (!/^application\/(.+\+)?json\b/i.test(told.headers['content-type'] ?? '')) return text;
+      const isJson = /^application\/(.+\+)?json\b/i.test(told.headers['content-type'] ?? '');
       try {
-        return JSON.parse(text);
+        const text = new TextDecoder('utf-8', { fatal: isJson }).decode(rawBody);
+        return isJson ? JSON.parse(text) : text;
       } catch (error) {
         throw new InvalidJson(`The body is not valid JSON: ${error.message}`);
       }

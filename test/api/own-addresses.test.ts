@@ -207,14 +207,18 @@ describe('what a handler may not answer', () => {
 });
 
 describe('what a caller may not send', () => {
-  it('is more than 1 MiB, or broken JSON', async () => {
+  it('is more than 1 MiB, or JSON that is broken or not UTF-8', async () => {
     await handling(`'POST /in': ({ request }) => ({ body: { got: request.body.length } })`);
     await call('post', 'in')
       .set('content-type', 'text/plain')
       .send('x'.repeat(1024 * 1024 + 1))
       .expect(413);
-    const broken = await call('post', 'in').set('content-type', 'application/json').send('{"a":').expect(400);
-    expect(broken.body).toMatchObject({ code: 'INVALID_JSON' });
+    for (const broken of ['{"a":', Buffer.from('"ü"', 'latin1')]) {
+      const { body } = await call('post', 'in').set('content-type', 'application/json').send(broken).expect(400);
+      expect(body).toMatchObject({ code: 'INVALID_JSON' });
+    }
+    const marked = await call('post', 'in').set('content-type', 'application/json').send(Buffer.from('\ufeff"abc"'));
+    expect(marked.body).toEqual({ got: 3 });
     const packed = call('post', 'in').set({ 'content-type': 'application/json', 'content-encoding': 'gzip' });
     expect((await packed.send('no gzip').expect(400)).body).toMatchObject({ code: 'INVALID_BODY' });
   });
