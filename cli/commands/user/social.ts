@@ -35,7 +35,7 @@ const set = defineCommand({
   examples: [
     'bsvc user social set google --project shop --client-id 1234.apps.googleusercontent.com --redirect-url https://shop.example.com/signed-in --client-secret-stdin < secret.txt',
     'bsvc user social set github --project shop --client-id 12ab --redirect-url https://shop.example.com/in --token-in-address --client-secret-env GITHUB_SECRET',
-    'bsvc user social set apple --project shop --client-id com.shop.web --team ABCDE12345 --key-id 12345ABCDE --app-client-id com.shop.app --redirect-url https://shop.example.com/in --key-stdin < AuthKey.p8',
+    'bsvc user social set apple --project shop --client-id com.shop.web --team ABCDE12345 --key-id 12345ABCDE --app-client-id com.shop.app --redirect-url https://shop.example.com/in --key-env APPLE_KEY',
     'bsvc user social set acme --project shop --issuer https://id.acme.com --client-id shop --redirect-url https://shop.example.com/in --client-secret-env ACME_SECRET',
   ],
   audited: true,
