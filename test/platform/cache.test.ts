@@ -31,3 +31,22 @@ it('keeps an answer for half a second since it was asked for, however long the a
   // What took longer than that is told to those who waited, and to nobody else.
   expect(await ask(0)).toEqual({ load: 3 });
 });
+
+it('gives a load the value that is too old, and none that was forgotten', async () => {
+  const cache = openCache({ on: () => undefined, send: () => undefined } as never);
+  const region = cacheRegion<{ load: number }>('records');
+  const old: unknown[] = [];
+  const ask = () =>
+    cache.read(region, 'a', (given) => {
+      old.push(given);
+      return Promise.resolve({ load: old.length });
+    });
+  const first = await ask();
+  pass(600);
+  expect(cache.peek(region, 'a')).toBeUndefined();
+  await ask();
+  pass(600);
+  cache.forget(region, 'a');
+  await ask();
+  expect(old).toEqual([undefined, first, undefined]);
+});
