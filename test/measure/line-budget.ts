@@ -64,7 +64,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
  * longer does lowers its row.
  */
 export const PAST_THE_WORLD: Readonly<Record<string, number>> = {
-  'test/api': 37908,
+  'test/api': 0,
   'test/cli': 13,
   'test/client': 0,
   'test/console': 0,
