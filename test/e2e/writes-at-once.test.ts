@@ -4,6 +4,9 @@ import { migrate } from '../world/app.js';
 import { defaultUsersCollection, documentsName, parseFieldSpec } from '../world/collections.js';
 import { signAccessToken } from '../world/users.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { eventually } from '../helpers/eventually.js';
+import { findFreePort } from '../helpers/listen.js';
+import { childrenOf } from '../helpers/process-tree.js';
 import { startDatabase, startService, type RunningService } from '../helpers/run-binary.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 import { withApp } from '../helpers/with-app.js';
@@ -40,6 +43,7 @@ beforeEach(async () => {
     await build('cards', ['team:String!', 'n:Number=0'], { rules: { read: team, update: team } });
     await build('counters', ['n:Number=0', 'list:Array(Number){maxItems:10}']);
     await build('bookings', ['staff:String!', 'at:String!'], { uniques: [['staff', 'at']] });
+    await build('pages', ['slug:String!&', 'by:String']);
     await app.db
       .collection(documentsName(defaultUsersCollection(project._id)))
       .insertOne({ _id: new ObjectId(USER), email: 'a@example.test', isDeleted: false, _bsvc: {} } as never);
@@ -117,3 +121,143 @@ describe('writes at the same time', () => {
     expect((await call('GET', `cards/${CARD}`)).body.n).toBe(carriedOut);
   });
 });
+
+interface Answer {
+  status: number;
+  body: Record<string, unknown>;
+}
+
+/** How many requests are answered before the next process is killed. */
+const BETWEEN_KILLS = 25;
+const KILLS = 2;
+const CLIENTS = 4;
+const LIST = 10;
+
+describe.runIf(process.platform === 'linux')(
+  'writes while one of two processes is killed',
+  { timeout: 240_000 },
+  () => {
+    it.each([
+      ['embedded', false],
+      ['MongoDB', true],
+    ])('are carried out once, by all who ask again: %s', async (_, isMongodb) => {
+      const { database, env } = isMongodb ? await startDatabase(store) : { database: null, env: store };
+      if (database) running.push(database);
+      // Where none of them listens for a moment, the next would listen on another free one.
+      const port = String(await findFreePort());
+      const service = await startService(['serve', '--port', port, '--processes', '2'], env);
+      running.push(service);
+      const { url, pid } = service.ready;
+      let answered = 0;
+      let isOver = false;
+
+      /** Null where the process that was asked has ended. */
+      async function send(method: string, path: string, body?: object, headers = server): Promise<Answer | null> {
+        try {
+          const reply = await fetch(`${url}/api/data/${path}`, {
+            method,
+            headers: { ...headers, 'content-type': 'application/json', connection: 'close' },
+            ...(body && { body: JSON.stringify(body) }),
+          });
+          const answer = { status: reply.status, body: (await reply.json()) as Answer['body'] };
+          answered++;
+          return answer;
+        } catch (error) {
+          if (error instanceof TypeError || error instanceof SyntaxError) return null;
+          throw error;
+        }
+      }
+      let repeated = 0;
+      /** Asks again, by the same key, until there is an answer that does not ask for that. */
+      async function once(method: string, path: string, body?: object): Promise<Answer> {
+        const key = { ...server, 'idempotency-key': new ObjectId().toHexString() };
+        for (;;) {
+          const answer = await send(method, path, body, key);
+          if (!answer) {
+            expect(service.process.exitCode ?? service.process.signalCode, 'how the service ended').toBeNull();
+            repeated++;
+          } else if (answer.body.code !== 'DOCUMENT_CHANGING') return answer;
+        }
+      }
+
+      const counter = new ObjectId().toHexString();
+      await once('POST', 'counters', { _id: counter });
+      await once('POST', 'cards', { _id: CARD, team: 'a' });
+      const [pushed, booked, slugs] = [new Set<number>(), new Map<string, string>(), new Set<string>()];
+      const changed = { sure: 0, perhaps: 0 };
+      const odd: unknown[] = [];
+      let counted = 0;
+
+      async function work(client: number): Promise<void> {
+        for (let at = 0; !isOver; at++) {
+          const added = await once('PATCH', `counters/${counter}`, { $inc: { n: 1 } });
+          if (added.status === 200) counted++;
+          else odd.push(added);
+          const item = client * 1_000_000 + at;
+          const push = await once('PATCH', `counters/${counter}`, { $push: { list: item } });
+          if (push.status === 200) pushed.add(item);
+          else if (push.status !== 400) odd.push(push);
+          const pair = `${at % 5} ${Math.floor(at / 2)}`;
+          const booking = await once('POST', 'bookings', { staff: `${at % 5}`, at: `${Math.floor(at / 2)}` });
+          if (booking.status === 201) booked.set(pair, String(booking.body._id));
+          else if (booking.body.code !== 'DUPLICATE_VALUE') odd.push(booking);
+          const slug = `page ${at}`;
+          const page = await once('POST', 'pages?upsert=slug', { slug, by: `${client}` });
+          if (page.status === 201 || page.status === 200) slugs.add(slug);
+          else odd.push(page);
+        }
+      }
+
+      /** A membership comes and goes: what begins after its end is refused. */
+      async function comeAndGo(): Promise<void> {
+        const change = async (): Promise<number | null> => {
+          const answer = await send('PATCH', `cards/${CARD}`, { $inc: { n: 1 } }, member);
+          if (!answer) changed.perhaps++;
+          if (answer?.status === 200) changed.sure++;
+          return answer?.status ?? null;
+        };
+        while (!isOver) {
+          const membership = new ObjectId().toHexString();
+          await once('POST', 'members', { _id: membership, team: 'a', user: USER });
+          const during = Promise.all([change(), change(), change()]);
+          await once('DELETE', `members/${membership}?permanent=true`);
+          const after = await Promise.all([change(), change()]);
+          odd.push(...after.filter((status) => status !== null && status !== 404));
+          odd.push(...(await during).filter((status) => status !== null && status !== 200 && status !== 404));
+        }
+      }
+
+      const all = [...Array.from({ length: CLIENTS }, (__, client) => work(client)), comeAndGo()];
+      const ended = Promise.all(all).then(() => undefined);
+      try {
+        // Some request has to have been under way there.
+        for (let kill = 0; kill < KILLS || repeated === 0; kill++) {
+          const enough = answered + BETWEEN_KILLS;
+          await Promise.race([eventually('requests are answered', () => answered > enough, 60_000), ended]);
+          await eventually('there are two processes', () => childrenOf(pid).length === 2, 60_000);
+          process.kill(childrenOf(pid)[kill % 2]!, 'SIGKILL');
+        }
+      } finally {
+        isOver = true;
+      }
+      await ended;
+      expect(odd).toEqual([]);
+      const get = async (path: string): Promise<Answer['body']> => (await once('GET', path)).body;
+      const { n, list } = await get(`counters/${counter}`);
+      expect(n).toBe(counted);
+      expect((list as number[]).toSorted()).toEqual([...pushed].toSorted());
+      expect(pushed.size).toBeLessThanOrEqual(LIST);
+      const items = async (name: string) =>
+        ((await get(`${name}?limit=100`)).data as { items: Answer['body'][] }).items;
+      const total = async (name: string) => ((await get(`${name}?limit=1`)).data as { total: number }).total;
+      expect(await total('bookings')).toBe(booked.size);
+      for (const { _id, staff, at } of await items('bookings')) {
+        expect(_id).toBe(booked.get(`${String(staff)} ${String(at)}`));
+      }
+      expect(await total('pages')).toBe(slugs.size);
+      const { n: changes } = await get(`cards/${CARD}`);
+      expect(changes).toBeGreaterThanOrEqual(changed.sure);
+      expect(changes).toBeLessThanOrEqual(changed.sure + changed.perhaps);
+    });
+  },
+);
