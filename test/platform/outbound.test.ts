@@ -151,7 +151,10 @@ describe('a public address', () => {
         return ['127.0.0.1'];
       },
     });
-    expect(await post(outbound, `http://pinned.test:${port}/`)).toMatchObject({ status: 200, body: Buffer.from('inside') });
+    expect(await post(outbound, `http://pinned.test:${port}/`)).toMatchObject({
+      status: 200,
+      body: Buffer.from('inside'),
+    });
     expect(asked).toEqual(['pinned.test']);
   });
 
