@@ -118,7 +118,9 @@ function told(work: () => void): string | null {
 /** The refusals of a batch with upserts: which of several is told first depends on when they are planned. */
 function refusalsOf(state: ModelState, writer: ModelWriter, writes: readonly ModelWrite[]): unknown[] {
   if (writes.length === 1 || !writes.some(({ op }) => op === 'upsert')) return [];
-  return [true, false].flatMap((hasUniques) => {
+  // Of a document that the batch has changed before, somebody unknown is told what is wrong with the update.
+  const ofUpdate = writer === undefined ? ['400 VALIDATION_FAILED'] : [];
+  const ofWrites = [true, false].flatMap((hasUniques) => {
     const next = structuredClone(state);
     return writes.map((write) => {
       const refusal = told(() => planWrite(writer, write, hasUniques, next)(next));
@@ -127,6 +129,7 @@ function refusalsOf(state: ModelState, writer: ModelWriter, writes: readonly Mod
       return refusal;
     });
   });
+  return [...ofWrites, ...ofUpdate];
 }
 
 it(
