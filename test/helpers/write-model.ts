@@ -218,7 +218,8 @@ function planUpsert(
   const model = MODEL[write.collection]!;
   const { body } = write;
   const insert = () => planWrite(writer, { ...write, op: 'insert' }, hasUniques);
-  if (writer === undefined && write.collection !== 'ruled') return insert();
+  const isBlocked = writer !== null && !model.rules && !model.owner;
+  if (isBlocked || (writer === undefined && write.collection !== 'ruled')) return insert();
   if (by!.some((name) => body![name] === undefined || body![name] === null || !model.fields[name]!.fits(body![name])))
     violation();
   const found = Object.values(state[write.collection]!).find(
