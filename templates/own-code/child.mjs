@@ -10,6 +10,8 @@ delete process.env.NODE_OPTIONS;
 
 const socket = new Socket({ fd: 3 });
 const send = (message) => socket.write(`${JSON.stringify(message)}\n`);
+/** The service ends a process that says more at once, and with it every other call. */
+const MAX_ANSWER_CHARACTERS = 1.5 * 1024 * 1024;
 socket.on('error', () => process.exit(0));
 socket.on('close', () => process.exit(0));
 
@@ -55,14 +57,20 @@ function asCaller(credentials) {
 async function load(file) {
   const exports = (await import(pathToFileURL(join(settings.dir, file)).href)).default;
   if (typeof exports !== 'object' || exports === null) throw new Error('it exports no object of handlers by default');
+  const found = [];
   for (const [name, value] of Object.entries(exports)) {
     const { handle, public: isPublic = false } = typeof value === 'function' ? { handle: value } : (value ?? {});
     if (typeof handle !== 'function') throw new Error(`${name} is no function, and no { handle, public }`);
-    handlers.set(`${file}#${name}`, handle);
+    found.push({ name, handle, isPublic: isPublic === true });
     if (!/^[A-Z]+ /.test(name)) continue;
     if (!ADDRESS.test(name)) throw new Error(`${name} is no address: use GET, POST, PUT, PATCH or DELETE and /<name>`);
     if (addresses.has(name)) throw new Error(`${name} is in ${addresses.get(name).handler.split('#')[0]} already`);
-    addresses.set(name, { name, handler: `${file}#${name}`, isPublic: isPublic === true });
+  }
+  // A file is loaded whole or not at all.
+  for (const { name, handle, isPublic } of found) {
+    const handler = `${file}#${name}`;
+    handlers.set(handler, handle);
+    if (ADDRESS.test(name)) addresses.set(name, { name, handler, isPublic });
   }
 }
 
@@ -137,7 +145,9 @@ async function run({ id, handler, payload, credentials, depth }) {
     const answer = request
       ? await toReply(await handle({ ...payload, request: openRequest(request), api }))
       : await handle({ ...payload, api });
-    send({ id, answer: answer === undefined ? null : answer });
+    const text = JSON.stringify({ id, answer: answer === undefined ? null : answer });
+    if (text.length > MAX_ANSWER_CHARACTERS) throw new Error('The answer is too large: 1 MiB is the most');
+    socket.write(`${text}\n`);
   } catch (error) {
     if (error instanceof InvalidJson) return send({ id, answer: { invalidJson: error.message } });
     console.error(`${handler}: ${error?.stack ?? error}`);

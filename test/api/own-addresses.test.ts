@@ -195,6 +195,25 @@ describe('what a handler may not answer', () => {
     await supertest(test.url).get('/api/health').expect(200);
   });
 
+  it('is too large, for this one call alone', async () => {
+    await handling(
+      `
+      'GET /large': () => ({ body: 'x'.repeat(3 * 1024 * 1024) }),
+      'GET /slow': async () => { await call; return { body: 'kept' }; },
+      'GET /go': () => { go(); return {}; },`,
+      { head: 'let go; const call = new Promise((resolve) => (go = resolve));' },
+    );
+    const slow = call('get', 'slow').then(({ text }) => text);
+    expect((await call('get', 'large').expect(503)).body).toMatchObject({ code: 'HOOK_FAILED' });
+    await call('get', 'go').expect(204);
+    expect(await slow).toBe('kept');
+  });
+
+  it('is a part of a file that cannot be loaded whole', async () => {
+    await handling(`'GET /first': () => ({ body: 1 }), 'GET /second': 2`);
+    await call('get', 'first').expect(404);
+  });
+
   it('is a page with rights at the console’s origin', async () => {
     await handling(
       `'GET /page': () => ({ headers: { 'content-type': 'text/html' }, body: '<script>alert(1)</script>' })`,
