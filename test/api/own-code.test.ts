@@ -83,7 +83,12 @@ const WRONG: [what: string, code: string, error: RegExp, timeoutMs?: number][] =
     /ended|SIGKILL|allow/,
   ],
   ['eats the heap', `const all = []; for (;;) all.push(new Array(100_000).fill({}))`, /ended|within/],
-  ['answers too much', `return { allow: true, x: 'x'.repeat(5_000_000) }`, /ended|within|SIGKILL/],
+  ['answers too much', `return { allow: true, x: 'x'.repeat(5_000_000) }`, /too large/],
+  [
+    'writes no end of one line to the service',
+    `const { writeSync } = await import('node:fs'); for (;;) try { writeSync(3, 'x'.repeat(60_000)); } catch {}`,
+    /ended|SIGKILL/,
+  ],
 ];
 
 describe('own code that', () => {
