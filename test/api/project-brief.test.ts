@@ -76,6 +76,16 @@ describe('GET /api/schemas/brief.md', () => {
     expect(text).toContain('## Limits');
   });
 
+  it('has at most 4 kB where the last name just fits', async () => {
+    const described = await describeProject(test.app, shop.project, { isPublic: false });
+    const [orders] = described.collections.filter(({ name }) => name === 'orders');
+    const sizes = Array.from({ length: 4_000 }, (_, length) => {
+      const collections = [...described.collections, { ...orders!, name: 'x'.repeat(length) }];
+      return Buffer.byteLength(writeBrief({ ...described, collections }, ADDRESS));
+    });
+    expect(Math.max(...sizes)).toBe(MAX_BRIEF_BYTES);
+  });
+
   it('has at most 4 kB whatever is declared, and calls that a shell takes', async () => {
     const seed = openSeed('briefs');
     const { pick, below, chance } = openRandom(seed);

@@ -41,7 +41,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/packaging': 250,
   'src/platform': 8800,
   test: 1175,
-  'test/api': 37937,
+  'test/api': 37947,
   'test/bench': 3450,
   'test/cli': 9915,
   'test/client': 5160,

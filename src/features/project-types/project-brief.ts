@@ -33,7 +33,8 @@ export function writeBrief(project: DescribedProject, address: string | null): s
   const users = project.collections.find(({ isUsers }) => isUsers)!;
   const head = `# ${project.name}\n\nA project on bsvc. Guides: /llms.txt. Types: /api/schemas/types.d.ts.\n`;
   const isKnown = address !== null && address.length <= MAX_ADDRESS_LENGTH;
-  const room = MAX_BRIEF_BYTES - bytesOf(head) - bytesOf(LIMITS) - 2;
+  // The three parts after the head begin with an empty line each.
+  const room = MAX_BRIEF_BYTES - bytesOf(head) - bytesOf(LIMITS) - 3;
   const writeCallsOf = (called?: DescribedCollection): string =>
     writeCalls(called, users, isKnown ? address : '<address of the server>');
   // An example in a query takes up to three times its bytes.
