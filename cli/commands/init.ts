@@ -7,7 +7,7 @@ import { DIRECTORY_FOR_ALL, makeDirectory } from '../../src/platform/durable-fil
 import { quoteShell } from '../../src/exchange/shell-word.js';
 import { FOR_ALL, replaceFile } from '../formats/output-file.js';
 import { writeClient } from '../formats/write-client.js';
-import { nameAfter } from '../serve/first-project.js';
+import { nameAfter } from '../serve/create-first-project.js';
 import { choice, defineCommand, option, optionalArgument } from '../shell/command.js';
 import { UsageError } from '../view/exit.js';
 

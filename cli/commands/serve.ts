@@ -17,13 +17,8 @@ import { createWorker } from '../../src/worker.js';
 import { defineCommand, flag, setting } from '../shell/command.js';
 import { serviceAddress } from '../shell/service-address.js';
 import type { Context } from '../shell/context.js';
-import {
-  createFirstProject,
-  presentFirstProject,
-  createDemo,
-  makeDemoLink,
-  type Demo,
-} from '../serve/first-project.js';
+import { createFirstProject, presentFirstProject } from '../serve/create-first-project.js';
+import { createDemo, makeDemoLink, type Demo } from '../serve/create-demo.js';
 import { isShare, startProcesses, notifyReady } from '../serve/serve-processes.js';
 import type { TextStyle } from '../view/output.js';
 

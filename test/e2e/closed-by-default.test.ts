@@ -63,7 +63,7 @@ function file(name: string, content: unknown): string {
  * module that leads to `addCollection` has to be added here.
  */
 const WAYS: Readonly<Record<string, ((name: string) => Promise<unknown>) | 'says its access'>> = {
-  'cli/commands/collection/add.ts': async (name) => {
+  'cli/commands/collection.ts': async (name) => {
     await command('collection', 'add', name, '--flexible');
     await command('collection', 'add', `${name}_schema`, '--schema', file(`${name}.json`, FIELDS));
   },

@@ -1,5 +1,6 @@
 import type { Document, ObjectId } from 'bson';
 import type { App } from '../../app.js';
+import { conflict } from '../../errors.js';
 import { hexOf } from '../../platform/ids.js';
 import type { Collection } from '../collections/collection.js';
 
@@ -140,6 +141,15 @@ export type Logged = Pick<
 /** True if changes of a collection can be followed: unless it says so itself, on the embedded engine. */
 export function offersChanges(app: Pick<App, 'db'>, { changes }: Pick<Collection, 'changes'>): boolean {
   return changes?.on ?? app.db.changeLogs !== null;
+}
+
+/** 409 CHANGES_OFF when the changes of a collection cannot be followed. */
+export function requireChanges(app: Pick<App, 'db'>, collection: Collection): void {
+  if (offersChanges(app, collection)) return;
+  throw conflict(
+    'CHANGES_OFF',
+    `The changes of "${collection.name}" are not kept: switch it on with "bsvc collection edit ${collection.name} --changes on"`,
+  );
 }
 
 /** True if changes of a collection are logged: where they can be followed, or sets of rules are of it. */

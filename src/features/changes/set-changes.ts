@@ -4,7 +4,7 @@ import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
 import type { Collection, ChangesSetting } from '../collections/collection.js';
 import { requireStoredCollection, saveCollection } from '../collections/collection-store.js';
-import { isNamed, keepsChanges, offersChanges } from './change-log.js';
+import { isNamed, keepsChanges } from './change-log.js';
 import { openChangeLog } from './open-change-log.js';
 import type { ChangeOptions } from '../collections/change-collection.js';
 import { applySchema, orderChanges } from '../collections/schema/apply-schema.js';
@@ -40,15 +40,6 @@ export async function setChanges(
 function neededLog(name: string): Error {
   const message = `Rules of other collections name sets of "${name}", whose log says when they change: change those rules first`;
   return conflict('RULES_NEED_LOG', message);
-}
-
-/** 409 CHANGES_OFF when the changes of a collection cannot be followed. */
-export function requireChanges(app: Pick<App, 'db'>, collection: Collection): void {
-  if (offersChanges(app, collection)) return;
-  throw conflict(
-    'CHANGES_OFF',
-    `The changes of "${collection.name}" are not kept: switch it on with "bsvc collection edit ${collection.name} --changes on"`,
-  );
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Caller } from '../access/caller.js';
 import { NOTHING } from '../access/rules/compile-rule.js';
 import type { ChangeLog, FoundChange, LogPosition } from '../changes/change-log.js';
 import { openChangeLog } from '../changes/open-change-log.js';
-import { requireChanges } from '../changes/set-changes.js';
+import { requireChanges } from '../changes/change-log.js';
 import { rulesOf } from '../collections/rules/collection-rules.js';
 import { openPopulated, populateFrom, type PopulatedCollection } from '../documents/read/populate-documents.js';
 import { decodeStored } from '../documents/reply/encode-document.js';

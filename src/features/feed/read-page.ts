@@ -7,7 +7,7 @@ import type { Caller } from '../access/caller.js';
 import type { FieldVisibility } from '../access/rules/field-visibility.js';
 import type { ChangeLog, FoundChange } from '../changes/change-log.js';
 import { openChangeLog } from '../changes/open-change-log.js';
-import { requireChanges } from '../changes/set-changes.js';
+import { requireChanges } from '../changes/change-log.js';
 import { requireCollection } from '../collections/collection-store.js';
 import type { Collection } from '../collections/collection.js';
 import { rulesOf } from '../collections/rules/collection-rules.js';

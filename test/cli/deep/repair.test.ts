@@ -188,7 +188,12 @@ describe('bsvc doctor --repair', () => {
       onStart(child) {
         void eventually('it has begun', () => readdirSync(data).includes('repairing')).then(() => {
           child.kill('SIGSTOP');
-          beside = runBinary(['project', 'list'], { env }).finally(() => child.kill('SIGCONT'));
+          // Where it was stopped with a lock of LMDB's, the other waits until it goes on.
+          const late = setTimeout(() => child.kill('SIGCONT'), 30_000);
+          beside = runBinary(['project', 'list'], { env }).finally(() => {
+            clearTimeout(late);
+            child.kill('SIGCONT');
+          });
         });
       },
     });
