@@ -43,7 +43,6 @@ export function buildPayload(
   document: Record<string, unknown>,
   before: Record<string, unknown> | null,
 ): string {
-  const data = { _id: event.documentId, ...shownFields(document) };
   const confidential = event.collection === USERS ? withoutConfidential : undefined;
   const payload = {
     id: event.id,
@@ -55,18 +54,28 @@ export function buildPayload(
     documentId: event.documentId,
     actor: event.actor,
     ...(before && HAS_PREVIOUS.has(event.action) && previousDocument(before, document, confidential)),
-    data,
   };
-  const body = JSON.stringify(payload, confidential);
-  if (Buffer.byteLength(body) <= MAX_PAYLOAD_BYTES) return body;
-  return JSON.stringify({ ...payload, data: { _id: event.documentId } });
+  const head = `${JSON.stringify(payload, confidential).slice(0, -1)},"data":{"_id":${JSON.stringify(event.documentId)}`;
+  const body = `${head}${shownFields(document, confidential)}}}`;
+  return Buffer.byteLength(body) <= MAX_PAYLOAD_BYTES ? body : `${head}}}`;
 }
 
-/** The fields of a stored document that are its project's to see, but its id. */
-function shownFields(document: Record<string, unknown>): Record<string, unknown> {
-  const { _id, [HIDDEN_FIELD]: _hidden, ...shown } = document;
-  return shown;
+/**
+ * The fields of a stored document that are its project's to see, but its id, as the rest of a JSON object. As text at
+ * once: a copy of an object whose keys no other has takes V8 milliseconds.
+ */
+function shownFields(document: Record<string, unknown>, confidential?: typeof withoutConfidential): string {
+  let text = '';
+  for (const name of shownNames(document)) {
+    const value = confidential ? confidential(name, document[name]) : document[name];
+    const shown = JSON.stringify(value, confidential);
+    if (shown !== undefined) text += `,${JSON.stringify(name)}:${shown}`;
+  }
+  return text;
 }
+
+const shownNames = (document: Record<string, unknown>): string[] =>
+  Object.keys(document).filter((name) => name !== '_id' && name !== HIDDEN_FIELD);
 
 /** Events that say what was there before: of a new or recovered document nothing of its content has changed. */
 const HAS_PREVIOUS: ReadonlySet<Action> = new Set(['update', 'delete']);
@@ -81,10 +90,9 @@ function previousDocument(
   after: Record<string, unknown>,
   confidential?: typeof withoutConfidential,
 ): { before: Record<string, unknown> } | { beforeOmitted: true } {
-  const [old, now] = [shownFields(before), shownFields(after)];
   const changed: Record<string, unknown> = {};
-  for (const name of new Set([...Object.keys(old), ...Object.keys(now)])) {
-    if (name !== 'updatedAt' && !isDeepStrictEqual(old[name], now[name])) changed[name] = old[name] ?? null;
+  for (const name of new Set([...shownNames(before), ...shownNames(after)])) {
+    if (name !== 'updatedAt' && !isDeepStrictEqual(before[name], after[name])) changed[name] = before[name] ?? null;
   }
   const bytes = Buffer.byteLength(JSON.stringify(changed, confidential));
   return bytes <= MAX_BEFORE_BYTES ? { before: changed } : { beforeOmitted: true };
