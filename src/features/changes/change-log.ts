@@ -139,7 +139,7 @@ export type Logged = Pick<
 >;
 
 /** True if changes of a collection can be followed: unless it says so itself, on the embedded engine. */
-export function offersChanges(app: Pick<App, 'db'>, { changes }: Pick<Collection, 'changes'>): boolean {
+function offersChanges(app: Pick<App, 'db'>, { changes }: Pick<Collection, 'changes'>): boolean {
   return changes?.on ?? app.db.changeLogs !== null;
 }
 
