@@ -9,9 +9,6 @@ const { brotliDecompressSync } = require('node:zlib');
 // start makes what lives for ever with the code that every request runs: a sixth of a request's processor time went
 // into collecting its objects among the old ones. What is compiled is bound to this flag.
 setFlagsFromString('--no-allocation-site-pretenuring');
-// As bsvc.js has Node start. Of this process it comes too late; but what is compiled is bound to it too, however Node was
-// started.
-setFlagsFromString('--max-semi-space-size=8');
 
 const DIST = join(__dirname, '../dist');
 

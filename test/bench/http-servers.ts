@@ -98,9 +98,7 @@ function built(folder: string, binary: string, flags: readonly string[]) {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     const begun = performance.now();
-    // As bin/bsvc.js has it.
-    const options = ['--max-semi-space-size=8', ...flags];
-    const child = spawn(process.execPath, [...options, binary, 'serve', '--port', String(port)], {
+    const child = spawn(process.execPath, [...flags, binary, 'serve', '--port', String(port)], {
       env,
       stdio: ['ignore', log, log],
     });

@@ -116,7 +116,7 @@ interface Place {
 
 function writeUnit(role: 'server' | 'worker', words: string[], place: Place): Unit {
   const template = readPackageFile('templates', 'systemd', 'bsvc.service');
-  const script = isSea() ? [] : ['--max-semi-space-size=8', '--', join(PACKAGE_ROOT, 'bin', 'bsvc.js')];
+  const script = isSea() ? [] : ['--', join(PACKAGE_ROOT, 'bin', 'bsvc.js')];
   const command = [process.execPath, ...script, ...words].map(quoteWord).join(' ');
   const values: Record<string, string> = { role, root: PACKAGE_ROOT, command, ...place };
   return {

@@ -300,7 +300,7 @@ describe('bsvc service install', () => {
     });
     const server = readFileSync(join(dir, 'bsvc.service'), 'utf8');
     expect(server).toMatch(
-      /^ExecStart=\S*node --max-semi-space-size=8 -- \S+\/bin\/bsvc\.js serve --no-worker --data-dir \S+\/data --env-file \S+\/my\.env$/m,
+      /^ExecStart=\S*node -- \S+\/bin\/bsvc\.js serve --no-worker --data-dir \S+\/data --env-file \S+\/my\.env$/m,
     );
     expect(server).not.toMatch(/\{\w+\}/);
     expect(readFileSync(join(dir, 'bsvc-worker.service'), 'utf8')).toMatch(/^ExecStart=.* worker --data-dir/m);
